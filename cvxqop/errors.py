@@ -1,0 +1,64 @@
+"""The errors of cvxqop: one small hierarchy, and the warning that an answer is not private.
+
+No message ever carries a number that was computed from records. Records enter messages by the name
+and shape of the array that holds them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cvxpy.error import SolverError
+
+if TYPE_CHECKING:
+    from cvxqop.solution import PrivateLoss
+
+__all__ = [
+    "AccuracyError",
+    "CalibrationError",
+    "CvxqopError",
+    "OptionError",
+    "PrivacyWarning",
+    "PrivateSolverError",
+    "ProblemError",
+]
+
+
+class CvxqopError(Exception):
+    """Base class of every error that cvxqop raises on purpose."""
+
+
+class ProblemError(CvxqopError, ValueError):
+    """The problem, its private data or its bounds cannot be used as they are."""
+
+
+class OptionError(CvxqopError, ValueError):
+    """An option has an unknown name, a wrong type or a value outside its range."""
+
+
+class CalibrationError(CvxqopError, ValueError):
+    """No noise level of this mechanism meets the privacy that was asked for."""
+
+
+class AccuracyError(CvxqopError, RuntimeError):
+    """A limit set by the caller ended the solve before the accuracy was certified.
+
+    Nothing was released. The privacy budget was charged before the noise was drawn and the charge
+    stands. The error depends on the data and is for the holder of the data only.
+    """
+
+
+class PrivateSolverError(CvxqopError, SolverError):
+    """A solver failed on the perturbed problem; no variable was written.
+
+    For a squared loss the perturbed objective itself is private and has been paid for:
+    ``private_loss`` holds it, so that another solver can be tried at no further privacy cost.
+    """
+
+    def __init__(self, message: str, private_loss: PrivateLoss | None = None) -> None:
+        super().__init__(message)
+        self.private_loss = private_loss
+
+
+class PrivacyWarning(UserWarning):
+    """What was asked for is not private, or hardly is."""

@@ -1,0 +1,1 @@
+"""HOW MUCH noise: numbers in, numbers out. Never CVXPY, never a record."""

@@ -1,0 +1,1 @@
+"""WHAT is private: reads a CVXPY problem. Knows CVXPY, knows no noise."""

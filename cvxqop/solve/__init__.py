@@ -1,0 +1,1 @@
+"""HOW the perturbed problem is solved. Knows no privacy."""
