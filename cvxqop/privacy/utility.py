@@ -1,0 +1,167 @@
+"""Utility bounds (theory §8), and the free parameters that minimise them.
+
+Everything here is a function of public numbers. The searches may be as rough as they like: any
+choice is private, because the scale of the noise is calibrated exactly afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaincinv
+
+from cvxqop.privacy.profile import gaussian_mu
+from cvxqop.privacy.wishart import Adjacency, Loss, one_sided
+
+__all__ = ["WishartShares", "choose_wishart", "wishart_excess_risk"]
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class WishartShares:
+    """The free parameters of the Wishart mechanism.
+
+    Attributes
+    ----------
+    degrees_of_freedom : float
+        m.
+    guard_mu : float
+        μ_a = Δ_b/s_a, the guard's part of the privacy; 0 without guard.
+    """
+
+    degrees_of_freedom: float
+    guard_mu: float
+
+
+def wishart_excess_risk(
+    *, sigma2: float, degrees_of_freedom: float, guard_scale: float, dimension: int, radius: float
+) -> float:
+    """Bound on E J(θ_pert) − J(θ̂) when ‖θ̂ − θ0‖ ≤ radius (exact solve).
+
+    ½ σ² m D0² + s_a² d / (2σ²(ν − 2)), ν = m − d + 1. The second term is infinite for ν ≤ 2.
+
+    Parameters
+    ----------
+    sigma2, degrees_of_freedom, guard_scale : float
+        σ², m and s_a.
+    dimension : int
+        d.
+    radius : float
+        D0, in units of θ.
+
+    Examples
+    --------
+    >>> wishart_excess_risk(
+    ...     sigma2=1.0, degrees_of_freedom=9, guard_scale=2.0, dimension=2, radius=2.0
+    ... )
+    18.666666666666668
+    """
+    nu = degrees_of_freedom - dimension + 1
+    risk = 0.5 * sigma2 * degrees_of_freedom * radius**2
+    if guard_scale > 0.0:
+        risk += guard_scale**2 * dimension / (2.0 * sigma2 * (nu - 2.0)) if nu > 2.0 else np.inf
+    return float(risk)
+
+
+def choose_wishart(
+    epsilon: float,
+    delta: float,
+    dimension: int,
+    *,
+    guard_ratio: float,
+    adjacency: Adjacency = "replace_one",
+    quadratic: bool = True,
+    release_mu: float = 0.0,
+    degrees_of_freedom: float | None = None,
+) -> WishartShares:
+    """Choose m and the guard's share by the utility bound of :func:`wishart_excess_risk`.
+
+    With c = L/σ² the bound is L D0²/2 times  m/c + γ² d c / (μ_a² (ν − 2)),  γ = Δ_b/(L D0). For
+    each (ν, μ_a) of a grid, c is found from the ADD profile alone; in ``replace_one`` the REMOVE
+    side, which is close to Gaussian, enters as μ² = c²/(2ν).
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The privacy to be met.
+    dimension : int
+        d ≥ 1.
+    guard_ratio : float
+        γ = Δ_b/(L D0), dimensionless; 0 means that no guard is needed.
+    adjacency, quadratic
+        As in :func:`cvxqop.privacy.wishart.profile`.
+    release_mu : float
+        The share of a Gaussian release, already fixed.
+    degrees_of_freedom : float, optional
+        Fixes m, so that only the guard's share is chosen.
+
+    Returns
+    -------
+    WishartShares
+
+    Examples
+    --------
+    >>> shares = choose_wishart(1.0, 1e-6, 10, guard_ratio=1.0, adjacency="add_remove")
+    >>> 20 < shares.degrees_of_freedom < 200 and 0.05 < shares.guard_mu < 0.2
+    True
+    """
+    if adjacency == "replace_one" and not quadratic:  # two hops; the first one's e^ε₁ is paid
+        epsilon = min(0.5 * epsilon, 10.0)
+        delta = max(0.5 * delta * np.exp(-epsilon), 1e-300)
+    total = gaussian_mu(epsilon, delta)
+    room = float(np.sqrt(max(total**2 - release_mu**2, 0.01 * total**2)))
+    if degrees_of_freedom is not None and guard_ratio == 0.0:
+        return WishartShares(degrees_of_freedom, 0.0)
+    if degrees_of_freedom is None:
+        nus = 2.0 + (dimension + 1.0) * np.geomspace(0.25, 64.0, 12)
+    else:
+        nus = np.array([degrees_of_freedom - dimension + 1.0])
+    shares = np.linspace(0.15, 0.9, 6) if guard_ratio > 0.0 else np.zeros(1)
+    single = adjacency == "replace_one" and quadratic
+    for _ in range(2):
+        nu, share = (v.ravel() for v in np.meshgrid(nus, shares, indexing="ij"))
+        c = _approximate_c(epsilon, delta, nu, np.hypot(share * room, release_mu), single)
+        risk = (nu + dimension - 1.0) / c
+        if guard_ratio > 0.0:
+            risk += guard_ratio**2 * dimension * c / ((share * room) ** 2 * (nu - 2.0))
+        best = int(np.argmin(risk))
+        nus = (
+            2.0 + (nu[best] - 2.0) * np.array([0.65, 0.8, 1.0, 1.25, 1.5]) if len(nus) > 1 else nus
+        )
+        shares = np.clip(share[best] + np.linspace(-0.1, 0.1, 5), 0.02, 0.97) * (guard_ratio > 0.0)
+        shares = np.unique(shares)
+    m = degrees_of_freedom
+    return WishartShares(
+        float(np.ceil(nu[best] + dimension - 1.0)) if m is None else m,
+        float(share[best] * room),
+    )
+
+
+def _approximate_c(epsilon: float, delta: float, nu: Array, mu: Array, replace: bool) -> Array:
+    """c with δ(ε) ≈ δ for many (ν, μ) at once: a few secant steps on log δ against log c."""
+    full = np.full_like(nu, epsilon)
+
+    def log_excess(log_c: Array) -> Array:
+        c = np.exp(log_c)
+        loss = Loss("add", True, c, nu, positive=False)
+        together = np.hypot(mu, c / np.sqrt(2.0 * nu)) if replace else mu
+        value = one_sided(loss, full, together, 10)
+        return np.asarray(np.log(np.maximum(value, 1e-320) / delta))
+
+    start = np.sqrt(np.maximum(gaussian_mu(epsilon, delta) ** 2 - mu**2, 1e-6 * mu**2))
+    limit = np.log(2.0 * np.maximum(gammaincinv(0.5 * nu, delta), 1e-300))  # P(h ≤ c) = δ
+    log_c = np.minimum(np.log(0.6 * start * np.sqrt(nu if replace else 2.0 * nu)), limit - 0.1)
+    value = log_excess(log_c)
+    step = np.full_like(nu, -0.3)
+    for _ in range(6):
+        after = log_excess(log_c + step)
+        slope = np.maximum((after - value) / step, 1.0)
+        log_c, value = log_c + step, after
+        step = np.minimum(np.clip(-value / slope, -1.0, 0.5), limit - log_c)
+        step = np.where(np.abs(step) < 1e-4, -1e-4, step)
+    return np.asarray(
+        np.exp(log_c - np.maximum(value, 0.0))
+    )  # what has not settled is made unattractive
