@@ -1,0 +1,292 @@
+"""From the argument of a loss to rows: a structural walk that checks one record, one row.
+
+Every node on the way down has one entry a record. Whatever combines entries of different records
+is refused; the decision looks at the structure of the expression and at public arrays, never at
+the values of a private one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+
+from cvxqop import _cvxpy
+from cvxqop.errors import ProblemError
+from cvxqop.problem.matrix import Factor, MatrixReader
+from cvxqop.problem.private import PrivateData
+from cvxqop.problem.public import AffineMap, Stacking, affine_map, constant_array, number
+from cvxqop.problem.rows import Column, Piece, Signature
+
+__all__ = ["AffineReader", "record_count"]
+
+Pieces = dict[Signature, Piece]
+
+
+def record_count(node: Any) -> int | None:
+    """n for an expression with one entry a record: (n,), (n, 1), (1, n) or one number."""
+    long = [side for side in node.shape if side != 1]
+    return None if len(long) > 1 else long[0] if long else 1
+
+
+class AffineReader:
+    """Reads the argument of a loss into pieces.
+
+    Parameters
+    ----------
+    private : PrivateData
+        Which leaves are private.
+    stacking : Stacking
+        The order of the variables in θ.
+    text : callable
+        Formats an expression without the entries of arrays.
+    """
+
+    def __init__(
+        self, private: PrivateData, stacking: Stacking, text: Callable[[Any], str]
+    ) -> None:
+        self._private, self._stacking, self._text = private, stacking, text
+        self._matrices = MatrixReader(private, text)
+        self._term: Any = None
+        self._n = 0
+
+    def read(self, argument: Any, term: Any) -> list[Piece]:
+        """Pieces of ``argument``, an expression with one entry a record, in ``term``.
+
+        Raises
+        ------
+        ProblemError
+            If the argument is not affine, mixes records or has several outputs a record.
+        """
+        self._term = term
+        n = record_count(argument)
+        if n is None:
+            self._refuse_shape(argument)
+        self._n = n
+        return list(self._walk(argument).values())
+
+    def _walk(self, node: Any) -> Pieces:
+        kind = _cvxpy.kind(node)
+        if node.size == 1 and self._n != 1:
+            return self._scalar(node)
+        if record_count(node) != self._n:
+            self._refuse(node, "does not have one entry a record")
+        if kind == "add":
+            return self._sum(self._walk(argument) for argument in node.args)
+        if kind == "neg":
+            return _times(self._walk(node.args[0]), -1.0)
+        if kind in ("reshape", "transpose", "conj") and record_count(node.args[0]) == self._n:
+            return self._walk(node.args[0])
+        if kind in ("promote", "broadcast"):
+            return self._broadcast(node)
+        if kind == "multiply":
+            return self._multiply(node, *node.args)
+        if kind == "divide":
+            return self._divide(node)
+        if kind == "matmul":
+            return self._matmul(node, *node.args)
+        if self._private.contains(node):
+            return self._private_node(node, kind)
+        return self._public_node(node)
+
+    def _private_node(self, node: Any, kind: str) -> Pieces:
+        if kind in ("constant", "parameter"):
+            return self._sum([self._array(self._matrices.column(node, self._term))])
+        if kind == "index" and not _cvxpy.has_variables(node):
+            return self._sum(map(self._array, self._matrices.indexed_column(node, self._term)))
+        if kind in ("abs", "maximum", "power", "logistic", "huber", "pnorm"):
+            return self._refuse(node, "is not affine in the variables")
+        return self._refuse(
+            node,
+            "may combine several records (only sums, products with a public or per-record factor, "
+            "and X @ w keep records apart)",
+        )
+
+    def _public_node(self, node: Any) -> Pieces:
+        if not _cvxpy.has_variables(node):
+            return self._public_constant(constant_array(node))
+        if self._n == 1:
+            return self._scalar(node)
+        return self._refuse(node, "has one entry a record although no record occurs in it")
+
+    def _public_constant(self, value: Any) -> Pieces:
+        factor = self._matrices.public_column(value, self._n)
+        return self._sum([self._array(factor)])
+
+    def _scalar(self, node: Any) -> Pieces:
+        """A public affine expression with one entry, the same for every record."""
+        if self._private.contains(node):
+            self._refuse(node, "combines several records into one number")
+        found = affine_map(node, self._stacking)
+        if found is None:
+            return self._refuse(node, "is not affine in the variables")
+        return self._sum([{(): Piece((), None, found.G, found.g)}])
+
+    def _broadcast(self, node: Any) -> Pieces:
+        argument = node.args[0]
+        if argument.size == node.size:
+            return self._walk(argument) if argument.ndim else self._scalar(argument)
+        if argument.size == 1:
+            return self._scalar(argument)
+        return self._refuse(node, "does not have one entry a record")
+
+    def _multiply(self, node: Any, left: Any, right: Any) -> Pieces:
+        for factor, other in ((left, right), (right, left)):
+            if _cvxpy.has_variables(factor):
+                continue
+            if not self._private.contains(factor):
+                inner = factor.args[0] if _cvxpy.kind(factor) == "promote" else factor
+                scalar = number(inner)
+                if scalar is not None:
+                    return _times(self._walk(other), scalar)
+            return self._product(self._walk(factor), self._walk(other))
+        return self._refuse(node, "is not affine in the variables")
+
+    def _divide(self, node: Any) -> Pieces:
+        top, bottom = node.args
+        if _cvxpy.has_variables(bottom):
+            self._refuse(node, "is not affine in the variables")
+        if self._private.contains(bottom):
+            self._refuse(
+                node, "divides by private data; multiply by a private array of reciprocals instead"
+            )
+        value = constant_array(bottom)
+        dense = np.asarray(value.toarray() if _cvxpy.is_sparse(value) else value, dtype=np.float64)
+        if not np.all(np.isfinite(dense) & (dense != 0)):
+            self._refuse(node, "divides by a public constant that is zero or not finite")
+        if dense.size and np.all(dense == dense.flat[0]):
+            return _times(self._walk(top), 1.0 / float(dense.flat[0]))
+        return self._product(self._public_constant(1.0 / dense), self._walk(top))
+
+    def _matmul(self, node: Any, left: Any, right: Any) -> Pieces:
+        for scalar, other in ((left, right), (right, left)):
+            if scalar.ndim == 0:
+                return self._multiply(node, scalar, other)
+        if self._records_on_left(left, right):
+            if self._private.contains(right):
+                return self._diagonal(node, left, right)
+            return self._rows_times(node, left, 0, right)
+        if self._private.contains(left):
+            return self._diagonal(node, right, left)
+        return self._rows_times(node, right, 1, left)
+
+    def _records_on_left(self, left: Any, right: Any) -> bool:
+        rows = left.shape[0] if left.ndim == 2 else 1
+        columns = right.shape[1] if right.ndim == 2 else 1
+        if self._n != 1:
+            return rows == self._n and columns == 1
+        if _cvxpy.has_variables(left) or _cvxpy.has_variables(right):
+            return not _cvxpy.has_variables(left)
+        return self._private.contains(left) or not self._private.contains(right)
+
+    def _rows_times(self, node: Any, matrix: Any, axis: int, vector: Any) -> Pieces:
+        if _cvxpy.has_variables(matrix):
+            self._refuse(node, "is not affine in the variables")
+        found = affine_map(vector, self._stacking)
+        if found is None:
+            return self._refuse(node, "is not affine in the variables")
+        return self._sum(
+            self._array(factor, factor.apply(found))
+            for factor in self._matrices.read(matrix, axis, self._term)
+        )
+
+    def _diagonal(self, node: Any, matrix: Any, vector: Any) -> Pieces:
+        """D v with a diagonal D scales each record; anything else mixes them."""
+        kind = _cvxpy.kind(matrix)
+        if kind == "diag" and vector.size == self._n == matrix.args[0].size:
+            return self._multiply(node, matrix.args[0], vector)
+        if self._private.contains(matrix) or _cvxpy.has_variables(matrix):
+            self._refuse(node, "combines several records")
+        value = constant_array(matrix)
+        entries = sp.coo_array(value)
+        off_diagonal = np.any((entries.coords[0] != entries.coords[1]) & (entries.data != 0))
+        if vector.size != self._n or value.shape != (self._n, self._n) or off_diagonal:
+            self._refuse(node, "combines several records")
+        return self._product(self._public_constant(value.diagonal()), self._walk(vector))
+
+    def _array(self, factor: Factor, found: Any = None) -> Pieces:
+        """Piece of an array factor, brought to normal form: an array of one column is a column."""
+        if found is None:
+            shape = (factor.width, self._stacking.dimension)
+            found = factor.apply(AffineMap(sp.csr_array(shape), np.ones(factor.width)))
+        G, g = found.G * factor.coefficient, found.g * factor.coefficient
+        leaf = factor.leaf
+        if leaf is None:
+            piece = Piece(factor.columns, None, G, g)
+        elif leaf.width == 1:
+            piece = Piece((*factor.columns, Column(leaf, np.ones(1))), None, G, g)
+        else:
+            piece = Piece(factor.columns, leaf, G, g)
+        return {piece.signature: piece}
+
+    def _product(self, constant: Pieces, other: Pieces) -> Pieces:
+        products = []
+        for a in constant.values():
+            columns, scalar = _as_columns(a)
+            for b in other.values():
+                piece = replace(b, columns=columns + b.columns, G=b.G * scalar, g=b.g * scalar)
+                products.append({piece.signature: piece})
+        return self._sum(products)
+
+    @staticmethod
+    def _sum(parts: Any) -> Pieces:
+        total: Pieces = {}
+        for part in parts:
+            for piece in part.values():
+                key = piece.signature
+                if key in total:
+                    known = total[key]
+                    piece = replace(known, G=known.G + piece.G, g=known.g + piece.g)
+                total[key] = piece
+        return total
+
+    def _refuse(self, node: Any, reason: str) -> NoReturn:
+        raise ProblemError(
+            f"{self._text(node)} in the term {self._text(self._term)} {reason}. Row i of a private "
+            "loss must be affine in the variables and depend on record i alone."
+        ) from None
+
+    def _refuse_shape(self, argument: Any) -> NoReturn:
+        shapes = _broadcast_shapes(argument)
+        if shapes:
+            raise ProblemError(
+                f"The term {self._text(self._term)} combines arrays of shapes "
+                f"{' and '.join(shapes)}, which broadcast to {tuple(argument.shape)}: every record "
+                "would meet every other. Give both sides the same shape, (n,) or (n, 1)."
+            )
+        raise ProblemError(
+            f"The term {self._text(self._term)} has an argument of shape {tuple(argument.shape)}: "
+            "several outputs a record. A record's Hessian may then have rank above one, and the "
+            "mechanisms for it do not exist yet. Use one output a record."
+        )
+
+
+def _times(pieces: Pieces, factor: float) -> Pieces:
+    return {
+        key: replace(piece, G=piece.G * factor, g=piece.g * factor) for key, piece in pieces.items()
+    }
+
+
+def _as_columns(piece: Piece) -> tuple[tuple[Column, ...], float]:
+    """A piece without variables as a product of columns and a number."""
+    if piece.matrix is None:
+        return piece.columns, float(piece.g[0])
+    return (*piece.columns, Column(piece.matrix, piece.g)), 1.0
+
+
+def _broadcast_shapes(node: Any) -> list[str]:
+    """Shapes of the operands that a broadcast inside ``node`` brought to its shape."""
+    if _cvxpy.kind(node) in ("add", "multiply", "divide"):
+        inner = [a.args[0] for a in node.args if _cvxpy.kind(a) == "broadcast"]
+        if any(argument.size != 1 for argument in inner):
+            operands = [a.args[0] if _cvxpy.kind(a) == "broadcast" else a for a in node.args]
+            return sorted({str(tuple(a.shape)) for a in operands})
+    for argument in node.args:
+        if argument.shape == node.shape:
+            found = _broadcast_shapes(argument)
+            if found:
+                return found
+    return []

@@ -1,0 +1,150 @@
+"""Public bounds on a record. They are stated, never measured, and enforced on every record."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxqop.errors import OptionError, PrivacyWarning
+
+__all__ = ["Bounds"]
+
+# Squares of numbers in this range neither overflow nor vanish.
+_SMALLEST, _LARGEST = 1e-100, 1e100
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds on every record that could occur; a record beyond them is clipped.
+
+    A record enters the loss as φ(a'θ + c).
+
+    Parameters
+    ----------
+    row_norm : float
+        Bound on the Euclidean norm of the part of a that comes from private data, in units of the
+        data. Public columns (an intercept's 1) are added by the library.
+    offset : float, optional
+        Bound on |a'θ0 + c|, the argument of φ at the anchor θ0 (with θ0 = 0: on the target), in
+        units of the target. Required when the loss has an offset or the anchor is not zero.
+
+    Attributes
+    ----------
+    from_data : bool
+        Whether the numbers were read from the data, which is not private.
+
+    Raises
+    ------
+    OptionError
+        If a bound is not a finite number in range (row_norm > 0, offset ≥ 0).
+
+    Examples
+    --------
+    >>> Bounds(row_norm=1.0, offset=1.0)
+    Bounds(row_norm=1.0, offset=1.0)
+    """
+
+    row_norm: float
+    offset: float | None = None
+    from_data: bool = field(default=False, kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "row_norm", _number("row_norm", self.row_norm, positive=True))
+        if self.offset is not None:
+            object.__setattr__(self, "offset", _number("offset", self.offset, positive=False))
+        if not isinstance(self.from_data, bool):
+            raise OptionError("Bounds: from_data must be True or False.")
+
+    @classmethod
+    def from_box(
+        cls, lower: npt.ArrayLike, upper: npt.ArrayLike, *, offset: float | None = None
+    ) -> Bounds:
+        """Bounds from public limits of each column: row_norm² = Σ_j max(|lower_j|, |upper_j|)².
+
+        Parameters
+        ----------
+        lower, upper : array_like
+            Smallest and largest possible entry of each column, shape (d,) or scalars.
+        offset : float, optional
+            As in `Bounds`.
+
+        Examples
+        --------
+        >>> Bounds.from_box([0, -4], [3, 1]).row_norm
+        5.0
+        """
+        low, high = _vector("lower", lower), _vector("upper", upper)
+        if low.shape != high.shape:
+            raise OptionError(
+                f"Bounds.from_box: lower has shape {low.shape} and upper {high.shape}; "
+                "give one number a column in both."
+            )
+        if np.any(low > high):
+            raise OptionError("Bounds.from_box: lower must not exceed upper in any column.")
+        largest = np.maximum(np.abs(low), np.abs(high))
+        return cls(row_norm=float(np.linalg.norm(largest)), offset=offset)
+
+    @classmethod
+    def unsafe_from_data(cls, X: Any, y: Any = None) -> Bounds:
+        """Bounds read from the data: for exploration only, the result is NOT private.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame, shape (n, d)
+            The largest row norm becomes ``row_norm`` (1 if that is zero).
+        y : array or Series, shape (n,), optional
+            The largest absolute value becomes ``offset``.
+
+        Warns
+        -----
+        PrivacyWarning
+            Always.
+        """
+        warnings.warn(
+            "Bounds.unsafe_from_data reads the bounds from the records: whatever is released with "
+            "them is not private. State public bounds with Bounds(row_norm=…, offset=…).",
+            PrivacyWarning,
+            stacklevel=2,
+        )
+        matrix = X.to_numpy() if hasattr(X, "to_numpy") else X
+        squares = matrix.multiply(matrix) if hasattr(matrix, "multiply") else np.square(matrix)
+        norms = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64))
+        largest = float(norms.max(initial=0.0)) or 1.0
+        offset = None
+        if y is not None:
+            target = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y, dtype=np.float64)
+            offset = float(np.abs(target).max(initial=0.0))
+        return cls(row_norm=largest, offset=offset, from_data=True)
+
+
+def _number(name: str, value: Any, *, positive: bool) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise OptionError(f"Bounds: {name} must be a number, not {type(value).__name__}.")
+    number = float(value)
+    if not math.isfinite(number):
+        raise OptionError(f"Bounds: {name} must be finite.")
+    if positive and number <= 0:
+        raise OptionError(f"Bounds: {name} must be positive (got {number:g}).")
+    if number < 0:
+        raise OptionError(f"Bounds: {name} must not be negative (got {number:g}).")
+    if number > _LARGEST or 0 < number < _SMALLEST:
+        raise OptionError(
+            f"Bounds: {name} must lie between {_SMALLEST:g} and {_LARGEST:g}; rescale the data."
+        )
+    return number
+
+
+def _vector(name: str, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise OptionError(f"Bounds.from_box: {name} must be an array of numbers.") from None
+    if not np.all(np.isfinite(array)):
+        raise OptionError(f"Bounds.from_box: {name} must be finite in every column.")
+    return np.atleast_1d(array)

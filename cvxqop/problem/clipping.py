@@ -1,0 +1,165 @@
+"""Clipping of records to public bounds: per record, always on, silent.
+
+For a record (a, c), a bound R on rows and a bound B on the argument of φ at the anchor θ0:
+
+1. if ‖a‖ > R, replace (a, c) by (a, c) · R/‖a‖, which keeps every interpolating θ of the record;
+2. replace c_j by cut(a'θ0 + c_j, B) − a'θ0, with cut(t, B) = min(max(t, −B), B).
+
+The record that comes out depends on the record that went in and on nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from cvxqop._cvxpy import is_sparse
+from cvxqop.errors import OptionError, ProblemError
+from cvxqop.problem.rows import Rows, _Blocks
+
+__all__ = ["ClippedRows"]
+
+Array = npt.NDArray[np.float64]
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class ClippedRows(_Blocks):
+    """Rows with every record inside the bounds.
+
+    Parameters
+    ----------
+    rows : Rows
+        The records as they are.
+    row_norm : float
+        R, in units of a.
+    anchor : (D,) array or None
+        θ0; None for zeros.
+    offset : float or None
+        B; None to leave the offsets alone (allowed when they are structurally zero).
+    nonfinite : {"raise", "zero"}
+        What becomes of a record with NaN or infinity: a `ProblemError` that does not say which, or
+        a zero row with zero offsets.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        row_norm: float,
+        anchor: Array | None = None,
+        offset: float | None = None,
+        nonfinite: str = "raise",
+    ) -> None:
+        if nonfinite not in ("raise", "zero"):
+            raise OptionError(f'nonfinite must be "raise" or "zero", not {nonfinite!r}.')
+        self._rows = rows
+        self.n, self.dimension, self.terms = rows.n, rows.dimension, rows.terms
+        # A computed norm or dot product of D terms is off by at most about D/2 ulps.
+        slack = (self.dimension + 8) * _EPS
+        self._target = row_norm * (1.0 - 2.0 * slack)
+        self._threshold = (row_norm * (1.0 - slack)) ** 2
+        self._anchor = None if anchor is None or not np.any(anchor) else anchor
+        self._offset = offset
+        if offset is not None and self._anchor is not None:
+            reach = offset + row_norm * float(np.linalg.norm(self._anchor))
+            self._offset = max(0.0, offset - slack * reach)
+        self._raise = nonfinite == "raise"
+
+    def take(self, start: int, stop: int) -> tuple[Any, Array]:
+        """Rows and offsets of the records start…stop, clipped. No copy where nothing is clipped.
+
+        Raises
+        ------
+        ProblemError
+            If a record of the block holds NaN or infinity and ``nonfinite`` is "raise".
+        """
+        A, C = self._rows.take(start, stop)
+        squares = _row_squares(A)
+        # One pass flags what is not finite; overflow of finite numbers is told apart below.
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite = np.isfinite(squares.sum() + C.sum())
+        if not finite:
+            A, C, squares = self._repair(A, C, squares)
+        over = squares > self._threshold
+        if over.any():
+            factor = np.ones(len(squares))
+            factor[over] = self._target / np.sqrt(squares[over])
+            A, C = _scale(A, factor), C * factor[:, None]
+        return A, self._cut(A, C)
+
+    def check_finite(self, size: int = 4096) -> None:
+        """Read every record once and raise if one is not finite and ``nonfinite`` is "raise"."""
+        if self._raise:
+            for start in range(0, self.n, size):
+                self.take(start, min(start + size, self.n))
+
+    def _repair(self, A: Any, C: Array, squares: Array) -> tuple[Any, Array, Array]:
+        """Deal with NaN, infinity and rows so large that their squares overflow."""
+        dirty = ~(_finite_rows(A) & np.isfinite(C).all(axis=1))
+        if dirty.any():
+            if self._raise:
+                raise ProblemError(
+                    "The private data contain NaN or infinite entries. Remove or fill such records "
+                    'by a rule that looks at one record at a time, or pass nonfinite="zero", which '
+                    "turns each of them into a record that contributes nothing."
+                )
+            A, C = _erase(A, dirty), np.where(dirty[:, None], 0.0, C)
+            squares = _row_squares(A)
+        huge = ~np.isfinite(squares)
+        if huge.any():
+            largest = _row_largest(A)
+            factor = np.where(huge, 1e100 / np.where(huge, largest, 1.0), 1.0)
+            A, C = _scale(A, factor), C * factor[:, None]
+            squares = _row_squares(A)
+        return A, C, squares
+
+    def _cut(self, A: Any, C: Array) -> Array:
+        B = self._offset
+        if B is None or not C.size:
+            return C
+        if self._anchor is None:
+            return C if max(C.max(), -C.min()) <= B else np.clip(C, -B, B)
+        at_anchor = np.asarray(A @ self._anchor).reshape(-1, 1)
+        argument = at_anchor + C
+        if max(argument.max(), -argument.min()) <= B:
+            return C
+        return np.where(np.abs(argument) > B, np.clip(argument, -B, B) - at_anchor, C)
+
+
+def _row_squares(A: Any) -> Array:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if is_sparse(A):
+            squared = sp.csr_array((np.square(A.data), A.indices, A.indptr), shape=A.shape)
+            return np.asarray(squared.sum(axis=1), dtype=np.float64).reshape(-1)
+        return np.asarray(np.einsum("ij,ij->i", A, A), dtype=np.float64)
+
+
+def _finite_rows(A: Any) -> npt.NDArray[np.bool_]:
+    if is_sparse(A):
+        bad = sp.csr_array(
+            ((~np.isfinite(A.data)).astype(np.int64), A.indices, A.indptr), shape=A.shape
+        )
+        return np.asarray(np.asarray(bad.sum(axis=1)).reshape(-1) == 0)
+    return np.asarray(np.isfinite(A).all(axis=1))
+
+
+def _row_largest(A: Any) -> Array:
+    if is_sparse(A):
+        return np.asarray(abs(A).max(axis=1).toarray(), dtype=np.float64).reshape(-1)
+    return np.asarray(np.abs(A).max(axis=1), dtype=np.float64)
+
+
+def _scale(A: Any, factor: Array) -> Any:
+    if is_sparse(A):
+        data = A.data * np.repeat(factor, np.diff(A.indptr))
+        return sp.csr_array((data, A.indices, A.indptr), shape=A.shape)
+    return A * factor[:, None]
+
+
+def _erase(A: Any, dirty: npt.NDArray[np.bool_]) -> Any:
+    if is_sparse(A):
+        data = np.where(np.repeat(dirty, np.diff(A.indptr)), 0.0, A.data)
+        return sp.csr_array((data, A.indices, A.indptr), shape=A.shape)
+    return np.where(dirty[:, None], 0.0, A)

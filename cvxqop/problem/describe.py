@@ -1,0 +1,47 @@
+"""How a problem was read, for people: shapes and names, never an entry of an array."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cvxqop.problem.erm import ERM
+
+__all__ = ["describe"]
+
+
+def describe(erm: ERM) -> str:
+    """Text of ``cvxqop.explain``.
+
+    The number of records is for the holder of the data: under add_remove it is private.
+    """
+    lines = ["Private loss, a sum over records of φ(a'θ + c):"]
+    for text, (loss, weight) in zip(erm.terms, erm.losses, strict=True):
+        lines.append(f"  {text}")
+        size = (
+            f"public weights of shape {np.shape(weight)}"
+            if np.ndim(weight)
+            else "weight 1/n times a constant"
+            if erm.mean
+            else f"weight {float(weight):g}"
+        )
+        lines.append(f"    φ = {loss.name}; curvature κ = {loss.curvature:g}; {size}")
+    lines.append(f"Rows: n = {erm.rows.n} records, D = {erm.dimension}")
+    lines.append(f"  a = {erm.row_text}")
+    lines.append("θ, in this order:")
+    start = 0
+    for variable in erm.variables:
+        stop = start + variable.size
+        lines.append(f"  θ[{start}:{stop}] = {variable.name()}, shape {variable.shape}")
+        start = stop
+    lines.append("Private arrays (row i belongs to record i):")
+    lines += [f"  {name}" for name in erm.private_names]
+    if erm.public_data:
+        lines.append("Public arrays with one row a record, treated as known to everyone:")
+        lines += [f"  {name}" for name in erm.public_data]
+    lines.append(f"Public part of a: norm {erm.public_norm:g}")
+    lines.append("Public rest of the objective:")
+    lines += [f"  {text}" for text in erm.rest_text] or ["  none"]
+    lines.append("Constraints:")
+    lines += [f"  {text}" for text in erm.constraint_texts] or ["  none"]
+    lines.append(f"Neighbours: {erm.adjacency}")
+    return "\n".join(lines)

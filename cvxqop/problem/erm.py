@@ -1,0 +1,203 @@
+"""A private problem as data: losses over rows, a public regulariser, public constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+
+from cvxqop.errors import OptionError, ProblemError
+from cvxqop.problem.bounds import Bounds
+from cvxqop.problem.clipping import ClippedRows
+from cvxqop.problem.losses import ScalarLoss
+from cvxqop.problem.rows import Rows
+
+__all__ = ["ERM", "Constants"]
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What privacy needs to know of a loss: bounds over every record that could occur.
+
+    Attributes
+    ----------
+    row_norm : float
+        R, bound on ‖a‖, public part included.
+    smoothness : float
+        L = R² Σ_j κ_j w_j ≥ ‖∇²ℓ‖.
+    anchor_gradient : float
+        G0 = R Σ_j w_j sup_{|t| ≤ B} |φ_j'(t)| ≥ ‖∇ℓ(θ0)‖.
+    quadratic : bool
+        Whether every φ_j is quadratic.
+    """
+
+    row_norm: float
+    smoothness: float
+    anchor_gradient: float
+    quadratic: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ERM:
+    """J(θ) = Σ_j Σ_i w_ij φ_j(a_i'θ + c_ij) + r(θ) over C, with private rows and public r, C.
+
+    Attributes
+    ----------
+    variables : tuple of Variable
+        θ: the variables of the loss in order of appearance, each flattened column by column.
+    rows : Rows
+        The rows a_i (D,) and offsets c_i (J,) as written, before clipping.
+    losses : tuple of (ScalarLoss, weight)
+        φ_j and its weight: a positive number or a public array (n,).
+    regulariser : Expression or None
+        r: the public rest of the objective.
+    constraints : list of Constraint
+        C.
+    private_names : tuple of str
+        One description a private array.
+    public_data : tuple of str
+        Descriptions of public arrays with one row a record.
+    mean : bool
+        Whether a weight holds the factor 1/n.
+    """
+
+    variables: tuple[cp.Variable, ...]
+    rows: Rows
+    losses: tuple[tuple[ScalarLoss, float | Array], ...]
+    regulariser: cp.Expression | None
+    constraints: list[Any]
+    private_names: tuple[str, ...]
+    public_data: tuple[str, ...]
+    mean: bool
+    adjacency: str
+    private_row: bool
+    public_norm: float
+    has_offset: bool
+    terms: tuple[str, ...]
+    row_text: str
+    rest_text: tuple[str, ...]
+    constraint_texts: tuple[str, ...]
+
+    @property
+    def dimension(self) -> int:
+        """D, the length of θ."""
+        return sum(variable.size for variable in self.variables)
+
+    def row_norm(self, bounds: Bounds) -> float:
+        """R = sqrt(row_norm² + ‖public part‖²), in units of a."""
+        own = bounds.row_norm if self.private_row else 0.0
+        return float(np.hypot(own, self.public_norm))
+
+    def constants(
+        self, bounds: Bounds, anchor: Array | None = None, offset: float | None = None
+    ) -> Constants:
+        """R, L and G0 from public numbers alone.
+
+        Parameters
+        ----------
+        bounds : Bounds
+            Bounds on a record.
+        anchor : (D,) array, optional
+            θ0 (zeros).
+        offset : float, optional
+            B, in place of ``bounds.offset``.
+
+        Raises
+        ------
+        ProblemError
+            If B is needed and not given.
+        """
+        R = self.row_norm(bounds)
+        B = self._offset(bounds, anchor, offset)
+        smoothness = slope = 0.0
+        for loss, weight in self.losses:
+            largest = float(np.max(weight, initial=0.0)) if np.ndim(weight) else float(weight)
+            smoothness += largest * loss.curvature
+            slope += largest * loss.slope_bound(B or 0.0)
+        quadratic = all(loss.quadratic for loss, _ in self.losses)
+        return Constants(R, R * R * smoothness, R * slope, quadratic)
+
+    def clipped(
+        self,
+        bounds: Bounds,
+        anchor: Array | None = None,
+        nonfinite: str = "raise",
+        offset: float | None = None,
+    ) -> ClippedRows:
+        """The rows with every record clipped to the bounds.
+
+        Parameters
+        ----------
+        bounds, anchor, offset
+            As in `constants`.
+        nonfinite : {"raise", "zero"}
+            What becomes of a record with NaN or infinity.
+        """
+        B = self._offset(bounds, anchor, offset)
+        theta = self._anchor(anchor)
+        return ClippedRows(self.rows, self.row_norm(bounds), theta, B, nonfinite)
+
+    def stack(self, values: Mapping[cp.Variable, npt.ArrayLike]) -> Array:
+        """θ from one value a variable.
+
+        Raises
+        ------
+        OptionError
+            If a variable has no value, or one of another shape.
+        """
+        by_id = {variable.id: value for variable, value in values.items()}
+        parts = []
+        for variable in self.variables:
+            if variable.id not in by_id:
+                raise OptionError(f"No value was given for the variable {variable.name()}.")
+            value = np.asarray(by_id[variable.id], dtype=np.float64)
+            if value.shape != variable.shape:
+                raise OptionError(
+                    f"The value for the variable {variable.name()} has shape {value.shape}; "
+                    f"the variable has shape {variable.shape}."
+                )
+            parts.append(value.reshape(-1, order="F"))
+        return np.concatenate(parts)
+
+    def unstack(self, theta: Array) -> dict[cp.Variable, Array]:
+        """One value a variable from θ, in the variables' shapes."""
+        values: dict[cp.Variable, Array] = {}
+        start = 0
+        for variable in self.variables:
+            part = theta[start : start + variable.size]
+            values[variable] = part.reshape(variable.shape, order="F").copy()
+            start += variable.size
+        return values
+
+    def _anchor(self, anchor: Array | None) -> Array | None:
+        if anchor is None:
+            return None
+        theta = np.asarray(anchor, dtype=np.float64)
+        if theta.shape != (self.dimension,):
+            raise OptionError(
+                f"The anchor has shape {theta.shape}; the stacked variables have shape "
+                f"({self.dimension},)."
+            )
+        if not np.all(np.isfinite(theta)):
+            raise OptionError("The anchor must be finite.")
+        return theta
+
+    def _offset(self, bounds: Bounds, anchor: Array | None, offset: float | None) -> float | None:
+        """B; None where a'θ0 + c is structurally zero."""
+        B = bounds.offset if offset is None else float(offset)
+        theta = self._anchor(anchor)
+        moved = theta is not None and bool(np.any(theta))
+        if B is None and (self.has_offset or moved):
+            why = "the loss has an offset" if self.has_offset else "the anchor is not zero"
+            raise ProblemError(
+                f"Bounds(offset=…) is missing: {why}, so a bound on |a'θ0 + c|, the argument of "
+                "the loss at the anchor (with a zero anchor: on the target), is needed. State a "
+                "public bound; records beyond it are clipped."
+            )
+        return B if self.has_offset or moved else None

@@ -1,0 +1,252 @@
+"""Which leaves of a problem hold records: arrays by value, constants and parameters by identity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from cvxqop import _cvxpy
+from cvxqop.errors import ProblemError
+
+__all__ = ["PrivateData", "match"]
+
+_BLOCK = 1 << 18  # entries compared at a time
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One element of ``private``: its array, and the CVXPY leaf it was given as, if any."""
+
+    array: Any
+    leaf: Any
+    given: Any
+    name: str
+
+
+@dataclass(frozen=True)
+class Match:
+    """A leaf that holds entry ``entry``; its axis ``axis`` runs over the records.
+
+    ``axis`` is None where both axes do (a symmetric array), and −1 where none does.
+    """
+
+    entry: int
+    axis: int | None
+
+
+class PrivateData:
+    """The entries of ``private`` and the leaves of the problem that hold them."""
+
+    def __init__(self, entries: Sequence[_Entry], found: dict[int, Match]) -> None:
+        self._entries = entries
+        self._found = found
+        self._contains: dict[int, bool] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the entries, in the order given."""
+        return tuple(entry.name for entry in self._entries)
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shapes of the entries, in the order given."""
+        return tuple(tuple(entry.array.shape) for entry in self._entries)
+
+    @property
+    def leaf_names(self) -> dict[int, str]:
+        """Name of every private leaf, by ``id``."""
+        return {leaf: self._entries[match.entry].name for leaf, match in self._found.items()}
+
+    def match(self, leaf: Any) -> Match | None:
+        """The entry that a leaf holds, or None for a public one."""
+        return self._found.get(id(leaf))
+
+    def contains(self, node: Any) -> bool:
+        """Whether a private leaf occurs in an expression or a constraint that is kept alive."""
+        known = self._contains.get(id(node))
+        if known is None:
+            known = any(id(leaf) in self._found for leaf in _cvxpy.leaves(node))
+            self._contains[id(node)] = known
+        return known
+
+    def found_in(self, node: Any) -> list[str]:
+        """Names of the entries that occur in an expression or constraint, with their shapes."""
+        indices = {
+            self._found[id(leaf)].entry for leaf in _cvxpy.leaves(node) if id(leaf) in self._found
+        }
+        return [
+            f"{self._entries[i].name} {_shape(self._entries[i].array)}" for i in sorted(indices)
+        ]
+
+
+def match(private: Sequence[Any], roots: Iterable[Any]) -> PrivateData:
+    """Find the private leaves among those of the expressions and constraints in ``roots``.
+
+    Raises
+    ------
+    ProblemError
+        If an entry has a wrong type or dtype, or occurs nowhere in the problem.
+    """
+    entries = _entries(private)
+    leaves = {id(leaf): leaf for root in roots for leaf in _cvxpy.leaves(root)}
+    found: dict[int, Match] = {}
+    for key, leaf in leaves.items():
+        if _cvxpy.kind(leaf) == "variable":
+            continue
+        hit = _find(leaf, entries)
+        if hit is not None:
+            found[key] = hit
+    missing = set(range(len(entries))) - {hit.entry for hit in found.values()}
+    # An entry whose values another one also has is accounted for by its twin.
+    missing -= {
+        i
+        for i in missing
+        for hit in found.values()
+        if _axis(entries[i].array, entries[hit.entry].array) is not _NO_MATCH
+    }
+    if missing:
+        entry = entries[min(missing)]
+        raise ProblemError(
+            f"{entry.name}, {_describe(entry)}, does not occur in the problem. Pass the very array "
+            "that the problem is written with: a slice, a product or a rescaled copy of it is "
+            "another array, and must be listed itself. DataFrames are matched by their values."
+        )
+    return PrivateData(entries, found)
+
+
+def _entries(private: Any) -> list[_Entry]:
+    if (
+        isinstance(private, (np.ndarray, cp.Expression))
+        or _cvxpy.is_sparse(private)
+        or hasattr(private, "to_numpy")
+    ):
+        raise ProblemError("private must be a list of arrays: write private=[X], not private=X.")
+    if isinstance(private, (str, bytes)) or not isinstance(private, Iterable):
+        raise ProblemError(
+            f"private must be a list of arrays, constants or parameters, "
+            f"not {type(private).__name__}."
+        )
+    return [_entry(item, f"private[{i}]") for i, item in enumerate(private)]
+
+
+def _entry(item: Any, name: str) -> _Entry:
+    leaf = None
+    array = item
+    if isinstance(item, (cp.Constant, cp.Parameter)):
+        leaf, array = item, _cvxpy.leaf_value(item)
+        if array is None:
+            raise ProblemError(
+                f"{name}, the parameter {item.name()}, has no value; set its value first."
+            )
+    elif hasattr(item, "to_numpy"):
+        array = item.to_numpy()
+    if not (isinstance(array, np.ndarray) or _cvxpy.is_sparse(array)):
+        raise ProblemError(
+            f"{name} must be a NumPy array, a SciPy sparse matrix, a pandas object, a cp.Constant "
+            f"or a cp.Parameter, not {type(item).__name__}."
+        )
+    if array.dtype.kind not in "biuf":
+        raise ProblemError(f"{name} must hold real numbers, not dtype {array.dtype}.")
+    if array.ndim not in (1, 2):
+        raise ProblemError(
+            f"{name} must have one row a record, hence one or two axes, not {array.ndim}."
+        )
+    return _Entry(array, leaf, item, name)
+
+
+def _find(leaf: Any, entries: Sequence[_Entry]) -> Match | None:
+    for i, entry in enumerate(entries):
+        if entry.leaf is leaf:
+            return Match(i, 0 if leaf.size > 1 else None)
+    if leaf.ndim == 0:
+        return None
+    value = _cvxpy.leaf_value(leaf)
+    if value is None:
+        return None
+    # Where two entries hold the same values, the array that CVXPY copied decides.
+    source = getattr(leaf, "_value_source_id", None)
+    order = sorted(range(len(entries)), key=lambda i: id(entries[i].given) != source)
+    for i in order:
+        axis = _axis(entries[i].array, value)
+        if axis is not _NO_MATCH:
+            return Match(i, axis)
+    return None
+
+
+_NO_MATCH: Any = object()
+
+
+def _axis(entry: Any, value: Any) -> Any:
+    """The axis of ``value`` along which the rows of ``entry`` lie, or ``_NO_MATCH``."""
+    if _cvxpy.is_sparse(entry) != _cvxpy.is_sparse(value):
+        return _NO_MATCH
+    if _cvxpy.is_sparse(entry):
+        straight = entry.shape == value.shape and _same_sparse(entry, value)
+        turned = (
+            entry.ndim == 2 and entry.shape[::-1] == value.shape and _same_sparse(entry.T, value)
+        )
+    else:
+        sides = [side for side in entry.shape if side != 1]
+        if len(sides) <= 1 and [side for side in value.shape if side != 1] == sides:
+            return _vector_axis(entry, value) if _same(entry.ravel(), value.ravel()) else _NO_MATCH
+        straight = entry.shape == value.shape and _same(entry, value)
+        turned = entry.ndim == 2 and entry.shape[::-1] == value.shape and _same(entry.T, value)
+    if straight and turned:
+        return None
+    return 0 if straight else 1 if turned else _NO_MATCH
+
+
+def _vector_axis(entry: Any, value: Any) -> int | None:
+    if entry.size == 1:
+        return None
+    records_on_long_axis = entry.ndim == 1 or entry.shape[1] == 1
+    if value.ndim == 1:
+        return 0 if records_on_long_axis else -1
+    long_axis = 0 if value.shape[1] == 1 else 1
+    return long_axis if records_on_long_axis else 1 - long_axis
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Equality entry by entry, NaN equal to NaN, by blocks with early exit."""
+    rows = max(1, _BLOCK // max(1, a.size // max(1, a.shape[0])))
+    for start in range(0, a.shape[0], rows):
+        x, y = a[start : start + rows], b[start : start + rows]
+        equal = x == y
+        if not equal.all():
+            x, y = x[~equal], y[~equal]
+            if not (np.all(x != x) and np.all(y != y)):
+                return False
+    return True
+
+
+def _same_sparse(a: Any, b: Any) -> bool:
+    if a.nnz != b.nnz:
+        return False
+    a, b = a.tocsc(), b.tocsc()
+    if not a.has_canonical_format:
+        a = a.copy()
+        a.sum_duplicates()
+    if not b.has_canonical_format:
+        b = b.copy()
+        b.sum_duplicates()
+    return bool(
+        a.nnz == b.nnz
+        and np.array_equal(a.indptr, b.indptr)
+        and np.array_equal(a.indices, b.indices)
+        and _same(a.data, b.data)
+    )
+
+
+def _shape(array: Any) -> str:
+    return str(tuple(int(side) for side in array.shape))
+
+
+def _describe(entry: _Entry) -> str:
+    kind = {"Constant": "a constant", "Parameter": "a parameter"}.get(
+        type(entry.given).__name__, "an array"
+    )
+    return f"{kind} of shape {_shape(entry.array)}"

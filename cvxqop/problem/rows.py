@@ -1,0 +1,288 @@
+"""Affine rows of a loss, evaluated block by block: record i enters as φ_j(a_i'θ + c_ij).
+
+Rows stay symbolic until a block is asked for. Every row is a sum of *pieces*
+
+    s_i · z_i' G,      s_i a product of columns, z_i' a row of an array (or 1), G public,
+
+and the offsets are sums of the same with a vector g in place of G.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from cvxqop._cvxpy import is_sparse
+
+__all__ = ["AffineRows", "ArrayRows", "Column", "Leaf", "Piece", "Rows", "Signature"]
+
+Array = npt.NDArray[np.float64]
+Signature = tuple[tuple[Any, ...], Any]
+
+BLOCK_ROWS = 4096
+
+
+class Rows(Protocol):
+    """What the rest of the library sees of the rows of a loss."""
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+
+    @property
+    def dimension(self) -> int:
+        """D, the length of θ."""
+
+    @property
+    def terms(self) -> int:
+        """J, the number of losses that share the row."""
+
+    def take(self, start: int, stop: int) -> tuple[Any, Array]:
+        """Rows A (stop − start, D), an ndarray or a CSR array, and offsets C (stop − start, J)."""
+
+    def blocks(self, size: int = BLOCK_ROWS) -> Iterator[tuple[Any, Array]]:
+        """``take`` over all records in order, ``size`` at a time."""
+
+
+class _Blocks:
+    """``blocks`` from ``take``."""
+
+    def blocks(self: Any, size: int = BLOCK_ROWS) -> Iterator[tuple[Any, Array]]:
+        for start in range(0, self.n, size):
+            yield self.take(start, min(start + size, self.n))
+
+
+@dataclass(eq=False)
+class Leaf:
+    """An (n, p) array of the problem, one row a record; ``key`` is its identity."""
+
+    array: Any
+    key: Any
+    private: bool
+    name: str
+    _csr: Any = field(default=None, repr=False)
+
+    @property
+    def width(self) -> int:
+        """p."""
+        return int(self.array.shape[1])
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the array is a SciPy sparse matrix."""
+        return bool(is_sparse(self.array))
+
+    def take(self, start: int, stop: int) -> Any:
+        """Rows start…stop as float64; a view where the array already is a dense float64 one."""
+        if self.sparse:
+            if self._csr is None:
+                self._csr = sp.csr_array(self.array, dtype=np.float64)
+            return self._csr[start:stop]
+        return np.asarray(self.array[start:stop], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The numbers z_i'g, one a record: a label, a scale, or a column of an array."""
+
+    leaf: Leaf
+    weights: Array
+
+    @property
+    def key(self) -> tuple[Any, bytes]:
+        """Identity."""
+        return (self.leaf.key, self.weights.tobytes())
+
+    def take(self, start: int, stop: int) -> Array:
+        """Entries start…stop."""
+        if not self.leaf.sparse and self.leaf.width == 1:
+            column = self.leaf.take(start, stop)[:, 0]
+            return np.asarray(column if self.weights[0] == 1.0 else column * self.weights[0])
+        return np.asarray(self.leaf.take(start, stop) @ self.weights).reshape(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """One summand Π columns · (z_i' or 1) · (G θ + g), G (p, D) sparse, g (p,)."""
+
+    columns: tuple[Column, ...]
+    matrix: Leaf | None
+    G: Any
+    g: Array
+
+    @property
+    def signature(self) -> Signature:
+        """What depends on the record, up to order."""
+        keys = tuple(sorted((column.key for column in self.columns), key=repr))
+        return keys, None if self.matrix is None else self.matrix.key
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """Every array the piece reads."""
+        own = [] if self.matrix is None else [self.matrix]
+        return own + [column.leaf for column in self.columns]
+
+    @property
+    def private(self) -> bool:
+        """Whether the piece reads private data."""
+        return any(leaf.private for leaf in self.leaves)
+
+    def scale(self, start: int, stop: int) -> Array | None:
+        """Π columns, or None for ones."""
+        product: Array | None = None
+        for column in self.columns:
+            entries = column.take(start, stop)
+            product = entries if product is None else product * entries
+        return product
+
+
+class AffineRows(_Blocks):
+    """Rows and offsets given by pieces.
+
+    Parameters
+    ----------
+    linear : sequence of Piece
+        Their G make the row.
+    offsets : sequence of sequences of Piece
+        For each of the J losses, the pieces whose g make its offset.
+    n, dimension : int
+        Number of records, length of θ.
+    """
+
+    def __init__(
+        self,
+        linear: Sequence[Piece],
+        offsets: Sequence[Sequence[Piece]],
+        n: int,
+        dimension: int,
+    ) -> None:
+        self.n, self.dimension, self.terms = n, dimension, len(offsets)
+        self._linear, self._offsets = tuple(linear), tuple(tuple(pieces) for pieces in offsets)
+        self.sparse = any(piece.matrix is not None and piece.matrix.sparse for piece in linear)
+        self._rights = [_Right(piece.G, self.sparse) for piece in self._linear]
+
+    @property
+    def has_offset(self) -> bool:
+        """Whether some offset is not structurally zero."""
+        return any(self._offsets)
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The pieces of the row."""
+        return self._linear
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """Every array that rows or offsets read, once each."""
+        pieces = [*self._linear, *(piece for group in self._offsets for piece in group)]
+        unique = {id(leaf): leaf for piece in pieces for leaf in piece.leaves}
+        return list(unique.values())
+
+    def take(self, start: int, stop: int) -> tuple[Any, Array]:
+        """Rows and offsets of the records start…stop."""
+        return self._rows(start, stop), self._constants(start, stop)
+
+    def _constants(self, start: int, stop: int) -> Array:
+        C = np.zeros((stop - start, self.terms))
+        for j, group in enumerate(self._offsets):
+            for piece in group:
+                C[:, j] += _times(piece, start, stop)
+        return C
+
+    def _rows(self, start: int, stop: int) -> Any:
+        if self.sparse:
+            return self._sparse_rows(start, stop)
+        if len(self._linear) == 1 and not self._linear[0].columns:
+            piece, right = self._linear[0], self._rights[0]
+            if piece.matrix is not None and right.identity:
+                return np.ascontiguousarray(piece.matrix.take(start, stop))
+        A = np.zeros((stop - start, self.dimension))
+        for piece, right in zip(self._linear, self._rights, strict=True):
+            right.add(A, piece, start, stop)
+        return A
+
+    def _sparse_rows(self, start: int, stop: int) -> Any:
+        total: Any = None
+        for piece, right in zip(self._linear, self._rights, strict=True):
+            scale = piece.scale(start, stop)
+            if piece.matrix is None:
+                ones = np.ones(stop - start) if scale is None else scale
+                block = sp.csr_array(ones[:, None]) @ piece.G
+            else:
+                block = sp.csr_array(piece.matrix.take(start, stop))
+                if scale is not None:
+                    block = sp.csr_array(sp.diags_array(scale) @ block)
+                if not right.identity:
+                    block = block @ piece.G
+            total = block if total is None else total + block
+        return sp.csr_array(total)
+
+
+class ArrayRows(_Blocks):
+    """Rows and offsets that are arrays already: A (n, D) dense or CSR, C (n, J)."""
+
+    def __init__(self, A: Any, C: Array) -> None:
+        self._A = sp.csr_array(A) if is_sparse(A) else A
+        self._C = C
+        self.n, self.dimension = (int(side) for side in A.shape)
+        self.terms = int(C.shape[1])
+        self.sparse = bool(is_sparse(A))
+
+    def take(self, start: int, stop: int) -> tuple[Any, Array]:
+        """Rows and offsets of the records start…stop."""
+        A = self._A[start:stop]
+        if not self.sparse:
+            A = np.ascontiguousarray(A, dtype=np.float64)
+        return A, np.ascontiguousarray(self._C[start:stop], dtype=np.float64)
+
+
+class _Right:
+    """The public factor G of a piece in the form that is cheapest to apply."""
+
+    def __init__(self, G: Any, sparse: bool) -> None:
+        G = sp.csr_array(G)
+        G.sum_duplicates()
+        p, D = G.shape
+        columns = G.indices
+        one_each = G.nnz == p and p > 0 and bool(np.all(np.diff(G.indptr) == 1))
+        run = one_each and bool(np.all(np.diff(columns) == 1)) and bool(np.all(G.data == G.data[0]))
+        self.start = int(columns[0]) if run else None
+        self.factor = float(G.data[0]) if run else 1.0
+        self.identity = run and p == D and self.factor == 1.0
+        self.width = p
+        self.matrix: Any = None if run or sparse else (G.toarray() if G.nnz > 0.1 * p * D else G)
+
+    def add(self, A: Array, piece: Piece, start: int, stop: int) -> None:
+        """A += piece, for dense A."""
+        scale = piece.scale(start, stop)
+        if piece.matrix is None:
+            column = np.ones(stop - start) if scale is None else scale
+            if self.start is not None:
+                A[:, self.start] += self.factor * column
+            else:
+                row = self.matrix.toarray() if is_sparse(self.matrix) else self.matrix
+                A += column[:, None] * row
+            return
+        block = piece.matrix.take(start, stop)
+        if scale is not None:
+            block = block * scale[:, None]
+        if self.start is not None:
+            target = A[:, self.start : self.start + self.width]
+            target += block if self.factor == 1.0 else self.factor * block
+        else:
+            A += block @ self.matrix
+
+
+def _times(piece: Piece, start: int, stop: int) -> Array | float:
+    """Π columns · (z_i' or 1) · g."""
+    scale = piece.scale(start, stop)
+    if piece.matrix is None:
+        constant = float(piece.g[0])
+        return constant if scale is None else scale if constant == 1.0 else scale * constant
+    product = np.asarray(piece.matrix.take(start, stop) @ piece.g).reshape(-1)
+    return product if scale is None else scale * product

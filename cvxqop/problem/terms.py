@@ -1,0 +1,287 @@
+"""From an objective to loss terms w·Σ_i φ(e_i) and the public rest.
+
+Only the atoms are read here; what the arguments e look like is `affine`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxqop import _cvxpy
+from cvxqop.errors import ProblemError
+from cvxqop.problem.affine import record_count
+from cvxqop.problem.losses import ScalarLoss, huber, logistic, squared, squared_hinge
+from cvxqop.problem.private import PrivateData
+from cvxqop.problem.public import constant_array, number
+
+__all__ = ["LossTerm", "TermReader"]
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LossTerm:
+    """weight · Σ_i φ(argument_i); ``written`` is the term as it stands in the objective."""
+
+    loss: ScalarLoss
+    weight: float | Array
+    argument: Any
+    written: Any
+    mean: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Factor:
+    """Weight collected on the way to an atom, and the numbers it is made of."""
+
+    weight: float | Array = 1.0
+    divisors: tuple[float, ...] = ()
+    averaged: tuple[int, ...] = ()
+
+    def times(self, scalar: float) -> _Factor:
+        """Multiplied by a number."""
+        divisors = (
+            (*self.divisors, 1.0 / scalar)
+            if scalar not in (0.0, 0.5, 1.0, 2.0)
+            else (self.divisors)
+        )
+        return _Factor(self.weight * scalar, divisors, self.averaged)
+
+    def over(self, scalar: float) -> _Factor:
+        """Divided by a number."""
+        return _Factor(self.weight / scalar, (*self.divisors, scalar), self.averaged)
+
+    def mean(self, n: int) -> _Factor:
+        """Marked as a mean over n records."""
+        return _Factor(self.weight, self.divisors, (*self.averaged, n))
+
+    def weighted(self, weights: Array) -> _Factor:
+        """Multiplied by one number a record."""
+        return _Factor(self.weight * weights, self.divisors, self.averaged)
+
+    def depends_on(self, n: int) -> bool:
+        """Whether it holds a factor 1/n or 1/(2n). Small n are told by the structure alone."""
+        close = [abs(d / n - k) < 1e-12 for d in self.divisors for k in (1, 2)] if n > 2 else []
+        return n in self.averaged or any(close)
+
+
+class TermReader:
+    """Splits an objective into private loss terms and public rest."""
+
+    def __init__(self, private: PrivateData, text: Callable[[Any], str]) -> None:
+        self._private, self._text = private, text
+        self.terms: list[LossTerm] = []
+        self.rest: list[Any] = []
+        self._written: Any = None
+
+    def split(self, node: Any) -> None:
+        """Read the expression that is minimised into ``terms`` and ``rest``."""
+        self._split(node, _Factor(), node)
+
+    def _split(self, node: Any, factor: _Factor, written: Any) -> None:
+        if not self._private.contains(node):
+            weight = float(np.asarray(factor.weight))
+            self.rest.append(node if weight == 1.0 else weight * node)
+            return
+        kind = _cvxpy.kind(node)
+        if kind == "add":
+            for argument in node.args:
+                self._split(argument, factor, argument)
+            return
+        self._written = written
+        if kind == "neg":
+            self._split(node.args[0], factor.times(-1.0), written)
+        elif kind in ("reshape", "transpose", "conj", "promote") and node.args[0].size == 1:
+            self._split(node.args[0], factor, written)
+        elif kind in ("multiply", "matmul") and self._scalar_side(node) is not None:
+            scalar, other = self._scalar_side(node) or (0.0, None)
+            self._split(other, factor.times(scalar), written)
+        elif kind == "divide":
+            divided = self._divide(node, factor)
+            self._split(node.args[0], divided, written)
+        else:
+            self._loss(node, factor, kind)
+
+    def _loss(self, node: Any, factor: _Factor, kind: str) -> None:
+        """One term Σ_i φ(e_i), or a sum of several under one ``sum``."""
+        if kind == "quad_over_lin" and node.axis is None:
+            self._add(squared, factor.over(self._positive(node.args[1])), node.args[0])
+        elif kind == "power" and _cvxpy.exponent(node) == 2 and self._is_norm(node.args[0]):
+            self._add(squared, factor, node.args[0].args[0])
+        elif kind == "sum" and (node.axis is None or node.size == 1):
+            self._elementwise(node.args[0], factor)
+        elif kind == "matmul":
+            self._weighted_sum(node, factor)
+        elif node.size == 1 and kind in ("power", "huber", "logistic"):
+            self._elementwise(node, factor)
+        else:
+            self._refuse_atom(node, kind)
+
+    def _elementwise(self, node: Any, factor: _Factor) -> None:
+        """Σ over the entries of ``node``, weighted by ``factor``."""
+        if not self._private.contains(node):
+            self._refuse(
+                "adds up public entries, one a record; write that part as a term of its own"
+            )
+        kind = _cvxpy.kind(node)
+        if kind == "add":
+            for argument in node.args:
+                self._elementwise(argument, factor)
+        elif kind == "neg":
+            self._elementwise(node.args[0], factor.times(-1.0))
+        elif kind in ("reshape", "transpose", "conj"):
+            self._elementwise(node.args[0], factor)
+        elif kind in ("promote", "broadcast"):
+            self._refuse_shape(node)
+        elif kind in ("multiply", "matmul") and self._scalar_side(node) is not None:
+            scalar, other = self._scalar_side(node) or (0.0, None)
+            self._elementwise(other, factor.times(scalar))
+        elif kind == "multiply" and not all(map(_cvxpy.has_variables, node.args)):
+            constant, other = self._constant_side(node)
+            self._elementwise(other, factor.weighted(self._weights(constant)))
+        elif kind == "divide":
+            self._elementwise(node.args[0], self._divide(node, factor))
+        elif kind == "power" and _cvxpy.exponent(node) == 2:
+            inner = _cvxpy.kind(node.args[0])
+            if inner == "abs":
+                self._add(squared, factor, node.args[0].args[0])
+            elif inner == "maximum":
+                self._add(squared_hinge, factor, self._positive_part(node.args[0]))
+            else:
+                self._add(squared, factor, node.args[0])
+        elif kind == "huber":
+            self._add(huber(self._positive(node.M)), factor, node.args[0])
+        elif kind == "logistic":
+            self._add(logistic, factor, node.args[0])
+        else:
+            self._refuse_atom(node, kind)
+
+    def _add(self, loss: ScalarLoss, factor: _Factor, argument: Any) -> None:
+        weights = np.asarray(factor.weight)
+        if np.any(weights < 0):
+            self._refuse(
+                "has a negative weight, so it is not convex; losses are minimised with positive "
+                "weights"
+            )
+        if weights.size and not np.any(weights > 0):
+            self._refuse("has weight zero, so there is nothing private in it; remove the term")
+        if not np.all(np.isfinite(weights)):
+            self._refuse("has a weight that is not finite")
+        if _cvxpy.kind(argument) == "abs" and loss.even:
+            argument = argument.args[0]
+        n = record_count(argument)
+        mean = n is not None and factor.depends_on(n)
+        weight = float(weights) if weights.ndim == 0 else np.asarray(weights, dtype=np.float64)
+        self.terms.append(LossTerm(loss, weight, argument, self._written, mean))
+
+    def _weighted_sum(self, node: Any, factor: _Factor) -> None:
+        """weights @ (…): a public vector times one entry a record."""
+        left, right = node.args
+        if left.size == right.size and node.size == 1:
+            for constant, other in ((left, right), (right, left)):
+                loss = _cvxpy.has_variables(other) and not _cvxpy.is_linear(other)
+                if loss and not _cvxpy.has_variables(constant):
+                    self._elementwise(other, factor.weighted(self._weights(constant)))
+                    return
+        self._refuse(
+            "is linear or quadratic in records that it combines; it is not a sum of losses "
+            "φ(a'θ + c) over records. Write least squares as sum_squares(X @ w - y)"
+        )
+
+    def _divide(self, node: Any, factor: _Factor) -> _Factor:
+        bottom = node.args[1]
+        inner = bottom.args[0] if _cvxpy.kind(bottom) == "promote" else bottom
+        if self._private.contains(bottom):
+            self._refuse_weights(bottom)
+        scalar = number(inner)
+        if scalar is None:
+            if _cvxpy.has_variables(bottom):
+                self._refuse("divides by a variable; it is not a sum of losses φ(a'θ + c)")
+            return factor.weighted(1.0 / self._weights(bottom))
+        if scalar == 0.0:
+            self._refuse("divides by zero")
+        if _cvxpy.kind(node.args[0]) == "sum" and scalar == node.args[0].args[0].size:
+            factor = factor.mean(int(scalar))
+        return factor.over(scalar)
+
+    def _scalar_side(self, node: Any) -> tuple[float, Any] | None:
+        for scalar, other in (node.args, node.args[::-1]):
+            if self._private.contains(scalar):
+                continue
+            inner = scalar.args[0] if _cvxpy.kind(scalar) == "promote" else scalar
+            value = number(inner)
+            if value is not None:
+                return value, other
+        return None
+
+    def _constant_side(self, node: Any) -> tuple[Any, Any]:
+        left, right = node.args
+        return (left, right) if not _cvxpy.has_variables(left) else (right, left)
+
+    def _weights(self, constant: Any) -> Array:
+        if self._private.contains(constant):
+            self._refuse_weights(constant)
+        value = constant_array(constant)
+        dense = value.toarray() if _cvxpy.is_sparse(value) else value
+        return np.asarray(dense, dtype=np.float64).reshape(-1)
+
+    def _positive(self, node: Any) -> float:
+        value = None if self._private.contains(node) else number(node)
+        if value is None or value <= 0:
+            self._refuse("needs a positive public constant in the place of its second argument")
+        return value
+
+    def _is_norm(self, node: Any) -> bool:
+        return bool(
+            _cvxpy.kind(node) == "pnorm" and _cvxpy.exponent(node) == 2 and node.axis is None
+        )
+
+    def _positive_part(self, node: Any) -> Any:
+        inner = [argument for argument in node.args if _cvxpy.has_variables(argument)]
+        zeros = [
+            argument
+            for argument in node.args
+            if not self._private.contains(argument)
+            and not _cvxpy.has_variables(argument)
+            and not np.any(constant_array(argument))
+        ]
+        if len(inner) != 1 or len(zeros) != len(node.args) - 1:
+            self._refuse_atom(node, "maximum")
+        return inner[0]
+
+    def _refuse_weights(self, constant: Any) -> NoReturn:
+        names = " and ".join(self._private.found_in(constant))
+        self._refuse(
+            f"is weighted by private data ({names}). Put the square roots of the weights inside "
+            "the square, sum_squares(multiply(sqrt_weights, X @ w - y)), and list them in private: "
+            "they are then part of the clipped row"
+        )
+
+    def _refuse_shape(self, node: Any) -> NoReturn:
+        self._refuse(f"broadcasts {self._text(node)} to shape {tuple(node.shape)}")
+
+    def _refuse_atom(self, node: Any, kind: str) -> NoReturn:
+        if kind in ("abs", "norm1", "norm_inf", "normnuc", "maximum", "max", "pnorm", "tv"):
+            self._refuse(
+                "is a loss that is not smooth. Use huber(…) in place of an absolute value, "
+                "square(pos(…)) in place of a hinge, the square of a norm in place of the norm"
+            )
+        if kind in ("exp", "power", "log", "entr", "kl_div", "log_sum_exp", "xexp", "inv_pos"):
+            self._refuse(
+                "is a loss without a bound on its curvature, so no amount of noise is enough. "
+                "Use sum_squares, huber, logistic or square(pos(…))"
+            )
+        if not _cvxpy.has_variables(node):
+            self._refuse("does not depend on a variable; remove it")
+        self._refuse(
+            "is not a loss that is known: sum_squares, sum(square(…)), norm(…, 2)**2, "
+            "sum(huber(…)), sum(logistic(…)) and sum(square(pos(…))) are"
+        )
+
+    def _refuse(self, reason: str) -> NoReturn:
+        raise ProblemError(f"The private term {self._text(self._written)} {reason}.") from None
