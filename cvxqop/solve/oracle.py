@@ -65,14 +65,15 @@ def gram(
 ) -> tuple[Array, Array]:
     """Hessian and gradient at the anchor of a sum of squares, in one pass over row blocks.
 
-    For f(θ) = Σ_i w_i Σ_j ½ κ_j (a_i'θ + c_ij)²:
+    For f(θ) = Σ_i Σ_j ½ κ_j w_ij (a_i'θ + c_ij)²:
 
-        H = Σ_i w_i (Σ_j κ_j) a_i a_i',    g = Σ_i w_i a_i Σ_j κ_j (a_i'θ0 + c_ij).
+        H = Σ_i (Σ_j κ_j w_ij) a_i a_i',    g = Σ_i a_i Σ_j κ_j w_ij (a_i'θ0 + c_ij).
 
     Parameters
     ----------
     blocks : iterable of (A, C) or (A, C, w)
-        A is (b, D), an ndarray or a CSR matrix; C is (b, J); w is (b,), positive (default ones).
+        A is (b, D), an ndarray or a CSR matrix; C is (b, J); w is (b, J), not negative (default
+        ones).
         No array larger than a block is copied. No blocks at all is n = 0.
     weights : (J,) array
         The curvatures κ_j of the squared losses that share the rows.
@@ -99,17 +100,16 @@ def gram(
     sparse_part: Any = None
     shifted = bool(np.any(anchor))
     for A, C, *record_weights in blocks:
-        slope = C @ kappa
         if shifted:
-            slope = slope + kappa.sum() * (A @ anchor)
+            C = C + (A @ anchor)[:, None]
         if record_weights:
-            slope = slope * record_weights[0]
-        g += A.T @ slope
+            C = C * record_weights[0]
+        g += A.T @ (C @ kappa)
         sparse: bool = sp.issparse(A)
         if sparse and A.nnz > DENSE_FILL * A.shape[0] * d:
             A, sparse = A.toarray(), False
         if record_weights:
-            root = np.sqrt(record_weights[0])[:, None]
+            root = np.sqrt(record_weights[0] @ (kappa / kappa.sum()))[:, None]
             A = A.multiply(root).tocsr() if sparse else A * root
         product = A.T @ A
         if sparse:
