@@ -32,8 +32,10 @@ from cvxpy.atoms.pnorm import Pnorm
 from cvxpy.atoms.quad_over_lin import quad_over_lin
 
 __all__ = [
+    "attributes",
     "evaluate",
     "exponent",
+    "format_constraint",
     "format_expression",
     "has_variables",
     "index_key",
@@ -42,7 +44,9 @@ __all__ = [
     "kind",
     "leaf_value",
     "leaves",
+    "mark_optimal",
     "variables",
+    "write_values",
 ]
 
 # multiply derives from MulExpression, so it comes first; bases cover their approximations.
@@ -73,8 +77,11 @@ _KINDS: tuple[tuple[type, str], ...] = (
 )
 
 _LINEAR = frozenset(
-    ["add", "neg", "multiply", "matmul", "divide", "promote", "broadcast", "reshape", "transpose", "conj", "diag", "index", "sum"]
+    {"add", "neg", "multiply", "matmul", "divide", "promote", "broadcast", "reshape"}
+    | {"transpose", "conj", "diag", "index", "sum"}
 )
+
+_RELATIONS = {"Inequality": "<=", "Equality": "==", "Zero": "==", "NonPos": "<=", "NonNeg": ">="}
 
 # Numbers that a formula is made of. Any other number may have been computed from records.
 _PLAIN_NUMBERS = frozenset({0.0, 0.25, 0.5, 1.0, 2.0, 3.0, 4.0})
@@ -132,9 +139,20 @@ def is_linear(node: Any) -> bool:
     return True
 
 
+def attributes(variable: Any) -> tuple[str, ...]:
+    """Names of the attributes that a variable was created with, such as nonneg."""
+    return tuple(
+        name
+        for name, value in variable.attributes.items()
+        if value is not None and value is not False and not (np.ndim(value) and not len(value))
+    )
+
+
 def leaf_value(leaf: Any) -> Any:
     """Array held by a constant or parameter, not copied; None for a parameter without value."""
-    return leaf._value if kind(leaf) == "constant" else leaf.value
+    if kind(leaf) == "constant":
+        return leaf._value
+    return leaf.value_sparse if leaf.attributes.get("sparsity") else leaf.value
 
 
 def exponent(node: Any) -> float:
@@ -169,13 +187,24 @@ def format_expression(node: Any, names: Mapping[int, str]) -> str:
     return _format(node, names, 0)
 
 
+def format_constraint(constraint: Any, names: Mapping[int, str]) -> str:
+    """Text of a constraint, like `format_expression`."""
+    symbol = _RELATIONS.get(type(constraint).__name__)
+    sides = [format_expression(argument, names) for argument in constraint.args]
+    if symbol and len(sides) == 2:
+        return f"{sides[0]} {symbol} {sides[1]}"
+    if symbol and len(sides) == 1:
+        return f"{sides[0]} {symbol} 0"
+    return f"{type(constraint).__name__}({', '.join(sides)})"
+
+
 def _format(node: Any, names: Mapping[int, str], level: int) -> str:
     """``level``: 0 inside brackets or a sum, 1 as an operand of a product, 2 of a negation."""
     name = kind(node)
     shape = _shape(node)
     if name in ("variable", "constant", "parameter"):
         return _format_leaf(node, names)
-    inner = [_format(argument, names, 0) for argument in node.args] if level >= 0 else []
+    inner = [_format(argument, names, 0) for argument in node.args]
     if name in ("promote", "broadcast", "conj"):
         return _format(node.args[0], names, level)
     if name == "add":
@@ -184,7 +213,8 @@ def _format(node: Any, names: Mapping[int, str], level: int) -> str:
             if kind(argument) == "neg":
                 text += " - " + _format(argument.args[0], names, 1)
             else:
-                text += " + " + _format(argument, names, 0)
+                part = _format(argument, names, 0)
+                text += f" - {part[1:]}" if part.startswith("-") else f" + {part}"
         return f"({text})" if level else text
     if name == "neg":
         text = "-" + _format(node.args[0], names, 2)
@@ -240,3 +270,18 @@ def _format_leaf(leaf: Any, names: Mapping[int, str]) -> str:
         return f"{number:g}" if abs(number) in _PLAIN_NUMBERS else "const"
     label = leaf._name if isinstance(leaf._name, str) else "const"
     return label + _shape(leaf)
+
+
+def write_values(values: Mapping[cp.Variable, Any]) -> None:
+    """Write a release into the variables, each projected onto its own attributes first."""
+    for variable, value in values.items():
+        variable.save_value(variable.project(np.asarray(value, dtype=np.float64)))
+
+
+def mark_optimal(problem: cp.Problem) -> None:
+    """Status "optimal"; the objective's value and the duals, which are not private, stay None."""
+    released = {variable: variable.value for variable in problem.variables()}
+    problem._clear_solution()
+    for variable, value in released.items():
+        variable.save_value(value)
+    problem._status = cp.OPTIMAL

@@ -8,7 +8,6 @@ the values of a private one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -17,13 +16,11 @@ import scipy.sparse as sp
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
 from cvxqop.problem.matrix import Factor, MatrixReader
+from cvxqop.problem.pieces import Column, Piece, Pieces, product, times, total
 from cvxqop.problem.private import PrivateData
 from cvxqop.problem.public import AffineMap, Stacking, affine_map, constant_array, number
-from cvxqop.problem.rows import Column, Piece, Signature
 
 __all__ = ["AffineReader", "record_count"]
-
-Pieces = dict[Signature, Piece]
 
 
 def record_count(node: Any) -> int | None:
@@ -75,9 +72,9 @@ class AffineReader:
         if record_count(node) != self._n:
             self._refuse(node, "does not have one entry a record")
         if kind == "add":
-            return self._sum(self._walk(argument) for argument in node.args)
+            return total(self._walk(argument) for argument in node.args)
         if kind == "neg":
-            return _times(self._walk(node.args[0]), -1.0)
+            return times(self._walk(node.args[0]), -1.0)
         if kind in ("reshape", "transpose", "conj") and record_count(node.args[0]) == self._n:
             return self._walk(node.args[0])
         if kind in ("promote", "broadcast"):
@@ -94,9 +91,9 @@ class AffineReader:
 
     def _private_node(self, node: Any, kind: str) -> Pieces:
         if kind in ("constant", "parameter"):
-            return self._sum([self._array(self._matrices.column(node, self._term))])
+            return total([self._array(self._matrices.column(node, self._term))])
         if kind == "index" and not _cvxpy.has_variables(node):
-            return self._sum(map(self._array, self._matrices.indexed_column(node, self._term)))
+            return total(map(self._array, self._matrices.indexed_column(node, self._term)))
         if kind in ("abs", "maximum", "power", "logistic", "huber", "pnorm"):
             return self._refuse(node, "is not affine in the variables")
         return self._refuse(
@@ -113,8 +110,8 @@ class AffineReader:
         return self._refuse(node, "has one entry a record although no record occurs in it")
 
     def _public_constant(self, value: Any) -> Pieces:
-        factor = self._matrices.public_column(value, self._n)
-        return self._sum([self._array(factor)])
+        factor = self._matrices.public_column(value, self._n, self._term)
+        return total([self._array(factor)])
 
     def _scalar(self, node: Any) -> Pieces:
         """A public affine expression with one entry, the same for every record."""
@@ -123,7 +120,8 @@ class AffineReader:
         found = affine_map(node, self._stacking)
         if found is None:
             return self._refuse(node, "is not affine in the variables")
-        return self._sum([{(): Piece((), None, found.G, found.g)}])
+        piece = Piece((), None, found.G, found.g)
+        return {piece.signature: piece}
 
     def _broadcast(self, node: Any) -> Pieces:
         argument = node.args[0]
@@ -141,8 +139,8 @@ class AffineReader:
                 inner = factor.args[0] if _cvxpy.kind(factor) == "promote" else factor
                 scalar = number(inner)
                 if scalar is not None:
-                    return _times(self._walk(other), scalar)
-            return self._product(self._walk(factor), self._walk(other))
+                    return times(self._walk(other), scalar)
+            return product(self._walk(factor), self._walk(other))
         return self._refuse(node, "is not affine in the variables")
 
     def _divide(self, node: Any) -> Pieces:
@@ -158,8 +156,8 @@ class AffineReader:
         if not np.all(np.isfinite(dense) & (dense != 0)):
             self._refuse(node, "divides by a public constant that is zero or not finite")
         if dense.size and np.all(dense == dense.flat[0]):
-            return _times(self._walk(top), 1.0 / float(dense.flat[0]))
-        return self._product(self._public_constant(1.0 / dense), self._walk(top))
+            return times(self._walk(top), 1.0 / float(dense.flat[0]))
+        return product(self._public_constant(1.0 / dense), self._walk(top))
 
     def _matmul(self, node: Any, left: Any, right: Any) -> Pieces:
         for scalar, other in ((left, right), (right, left)):
@@ -188,7 +186,7 @@ class AffineReader:
         found = affine_map(vector, self._stacking)
         if found is None:
             return self._refuse(node, "is not affine in the variables")
-        return self._sum(
+        return total(
             self._array(factor, factor.apply(found))
             for factor in self._matrices.read(matrix, axis, self._term)
         )
@@ -205,7 +203,7 @@ class AffineReader:
         off_diagonal = np.any((entries.coords[0] != entries.coords[1]) & (entries.data != 0))
         if vector.size != self._n or value.shape != (self._n, self._n) or off_diagonal:
             self._refuse(node, "combines several records")
-        return self._product(self._public_constant(value.diagonal()), self._walk(vector))
+        return product(self._public_constant(value.diagonal()), self._walk(vector))
 
     def _array(self, factor: Factor, found: Any = None) -> Pieces:
         """Piece of an array factor, brought to normal form: an array of one column is a column."""
@@ -221,27 +219,6 @@ class AffineReader:
         else:
             piece = Piece(factor.columns, leaf, G, g)
         return {piece.signature: piece}
-
-    def _product(self, constant: Pieces, other: Pieces) -> Pieces:
-        products = []
-        for a in constant.values():
-            columns, scalar = _as_columns(a)
-            for b in other.values():
-                piece = replace(b, columns=columns + b.columns, G=b.G * scalar, g=b.g * scalar)
-                products.append({piece.signature: piece})
-        return self._sum(products)
-
-    @staticmethod
-    def _sum(parts: Any) -> Pieces:
-        total: Pieces = {}
-        for part in parts:
-            for piece in part.values():
-                key = piece.signature
-                if key in total:
-                    known = total[key]
-                    piece = replace(known, G=known.G + piece.G, g=known.g + piece.g)
-                total[key] = piece
-        return total
 
     def _refuse(self, node: Any, reason: str) -> NoReturn:
         raise ProblemError(
@@ -262,19 +239,6 @@ class AffineReader:
             "several outputs a record. A record's Hessian may then have rank above one, and the "
             "mechanisms for it do not exist yet. Use one output a record."
         )
-
-
-def _times(pieces: Pieces, factor: float) -> Pieces:
-    return {
-        key: replace(piece, G=piece.G * factor, g=piece.g * factor) for key, piece in pieces.items()
-    }
-
-
-def _as_columns(piece: Piece) -> tuple[tuple[Column, ...], float]:
-    """A piece without variables as a product of columns and a number."""
-    if piece.matrix is None:
-        return piece.columns, float(piece.g[0])
-    return (*piece.columns, Column(piece.matrix, piece.g)), 1.0
 
 
 def _broadcast_shapes(node: Any) -> list[str]:

@@ -11,8 +11,10 @@ import scipy.sparse as sp
 
 from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import ProblemError
+from cvxqop.problem.erm import RowParts
 from cvxqop.problem.losses import ScalarLoss
-from cvxqop.problem.rows import AffineRows, Piece, Signature
+from cvxqop.problem.pieces import Piece, Signature
+from cvxqop.problem.rows import AffineRows
 from cvxqop.problem.terms import LossTerm
 
 __all__ = ["Assembled", "assemble"]
@@ -26,8 +28,7 @@ class Assembled:
 
     rows: AffineRows
     losses: tuple[tuple[ScalarLoss, Any], ...]
-    private_row: bool
-    public_norm: float
+    parts: RowParts
 
 
 def assemble(
@@ -51,22 +52,21 @@ def assemble(
         losses.append((term.loss.scaled(ratio), term.weight))
         offsets.append([replace(p, g=p.g / ratio) for p in own if np.any(p.g)])
     linear = list(base.values())
-    private = any(piece.private for piece in linear)
     rows = AffineRows(linear, offsets, n, dimension)
-    return Assembled(rows, tuple(losses), private, _public_norm(linear, n, dimension))
+    return Assembled(rows, tuple(losses), _parts(linear, n, dimension))
 
 
 def _base(
     pieces: Sequence[Piece], term: LossTerm, text: Callable[[Any], str]
 ) -> tuple[dict[Signature, Piece], float]:
-    """The pieces that make the row, with the sign of the first made positive."""
+    """The pieces that make the row, with the sign made positive where φ is even."""
     linear = _linear(pieces)
     if not linear:
         raise ProblemError(
             f"The private term {text(term.written)} does not depend on a variable; remove it."
         )
     first = next(iter(linear.values())).G.data
-    sign = 1.0 if first[0] > 0 else -1.0
+    sign = -1.0 if first[0] < 0 and term.loss.even else 1.0
     return {key: replace(p, G=p.G * sign) for key, p in linear.items()}, sign
 
 
@@ -105,18 +105,18 @@ def _ratio(
     )
 
 
-def _public_norm(linear: Sequence[Piece], n: int, dimension: int) -> float:
-    """Bound on what the public pieces add to R, by R² = R_private² + (…)².
-
-    Where a public piece meets a private one on the same entries of θ, norms add instead of
-    squares; the bound returned is of the public part alone, and R is enforced by clipping.
-    """
+def _parts(linear: Sequence[Piece], n: int, dimension: int) -> RowParts:
+    private = [piece for piece in linear if piece.private]
     public = [piece for piece in linear if not piece.private]
-    if not public:
-        return 0.0
-    constant = [piece for piece in public if not piece.leaves]
-    if len(constant) == len(public):
-        row = sum((piece.G.toarray()[0] for piece in constant), np.zeros(dimension))
+    touched = set(np.concatenate([p.G.indices for p in private]).tolist()) if private else set()
+    overlap = any(touched & set(piece.G.indices.tolist()) for piece in public)
+    return RowParts(bool(private), _largest_norm(public, n, dimension), overlap)
+
+
+def _largest_norm(public: Sequence[Piece], n: int, dimension: int) -> float:
+    """Largest norm over the records of the row that the public pieces make."""
+    if not any(piece.leaves for piece in public):
+        row = sum((piece.G.toarray()[0] for piece in public), np.zeros(dimension))
         return float(np.linalg.norm(row))
     largest = 0.0
     for A, _ in AffineRows(public, [], n, dimension).blocks():

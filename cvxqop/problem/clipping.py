@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import OptionError, ProblemError
-from cvxqop.problem.rows import Rows, _Blocks
+from cvxqop.problem.rows import Blocks, Rows
 
 __all__ = ["ClippedRows"]
 
@@ -26,7 +26,7 @@ Array = npt.NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
 
 
-class ClippedRows(_Blocks):
+class ClippedRows(Blocks):
     """Rows with every record inside the bounds.
 
     Parameters

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from cvxqop.problem.erm import ERM
+from cvxqop.problem.pieces import Piece
+from cvxqop.problem.public import Stacking
 
-__all__ = ["describe"]
+__all__ = ["describe", "row_text"]
 
 
 def describe(erm: ERM) -> str:
@@ -15,7 +19,7 @@ def describe(erm: ERM) -> str:
     The number of records is for the holder of the data: under add_remove it is private.
     """
     lines = ["Private loss, a sum over records of φ(a'θ + c):"]
-    for text, (loss, weight) in zip(erm.terms, erm.losses, strict=True):
+    for text, (loss, weight) in zip(erm.texts.terms, erm.losses, strict=True):
         lines.append(f"  {text}")
         size = (
             f"public weights of shape {np.shape(weight)}"
@@ -26,7 +30,7 @@ def describe(erm: ERM) -> str:
         )
         lines.append(f"    φ = {loss.name}; curvature κ = {loss.curvature:g}; {size}")
     lines.append(f"Rows: n = {erm.rows.n} records, D = {erm.dimension}")
-    lines.append(f"  a = {erm.row_text}")
+    lines.append(f"  a = {erm.texts.row}")
     lines.append("θ, in this order:")
     start = 0
     for variable in erm.variables:
@@ -38,10 +42,29 @@ def describe(erm: ERM) -> str:
     if erm.public_data:
         lines.append("Public arrays with one row a record, treated as known to everyone:")
         lines += [f"  {name}" for name in erm.public_data]
-    lines.append(f"Public part of a: norm {erm.public_norm:g}")
+    lines.append(f"Public part of a: norm {erm.row_parts.public_norm:g}")
     lines.append("Public rest of the objective:")
-    lines += [f"  {text}" for text in erm.rest_text] or ["  none"]
+    lines += [f"  {text}" for text in erm.texts.rest] or ["  none"]
     lines.append("Constraints:")
-    lines += [f"  {text}" for text in erm.constraint_texts] or ["  none"]
+    lines += [f"  {text}" for text in erm.texts.constraints] or ["  none"]
     lines.append(f"Neighbours: {erm.adjacency}")
     return "\n".join(lines)
+
+
+def row_text(pieces: Sequence[Piece], stacking: Stacking) -> str:
+    """The row of a record in words, such as private[0][i] on w, 1 on b."""
+    parts = []
+    for piece in pieces:
+        factors = [f"{column.leaf.name}[i]" for column in piece.columns]
+        factors += [f"{piece.matrix.name}[i]"] if piece.matrix is not None else []
+        touched = set(piece.G.indices.tolist())
+        names = [
+            v.name()
+            for v in stacking.variables
+            if touched & set(range(stacking.start(v), stacking.start(v) + v.size))
+        ]
+        largest = float(np.max(np.abs(piece.G.data), initial=0.0))
+        plain = bool(np.all(np.isin(piece.G.data, (0.0, 1.0))))
+        factor = "" if plain else f" times a public factor up to {largest:g}"
+        parts.append(f"{' · '.join(factors) or '1'}{factor} on {', '.join(names)}")
+    return " and ".join(parts)

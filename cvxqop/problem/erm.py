@@ -16,7 +16,7 @@ from cvxqop.problem.clipping import ClippedRows
 from cvxqop.problem.losses import ScalarLoss
 from cvxqop.problem.rows import Rows
 
-__all__ = ["ERM", "Constants"]
+__all__ = ["ERM", "Constants", "RowParts", "Texts"]
 
 Array = npt.NDArray[np.float64]
 
@@ -43,6 +43,35 @@ class Constants:
     quadratic: bool
 
 
+@dataclass(frozen=True)
+class RowParts:
+    """What the row is made of.
+
+    Attributes
+    ----------
+    private : bool
+        Whether some part of a comes from private data (else only the offset does).
+    public_norm : float
+        Largest norm of the public part over the records.
+    overlap : bool
+        Whether both parts meet on the same entries of θ.
+    """
+
+    private: bool
+    public_norm: float
+    overlap: bool
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The problem in words, without an entry of an array."""
+
+    terms: tuple[str, ...]
+    row: str
+    rest: tuple[str, ...]
+    constraints: tuple[str, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class ERM:
     """J(θ) = Σ_j Σ_i w_ij φ_j(a_i'θ + c_ij) + r(θ) over C, with private rows and public r, C.
@@ -65,6 +94,14 @@ class ERM:
         Descriptions of public arrays with one row a record.
     mean : bool
         Whether a weight holds the factor 1/n.
+    adjacency : str
+        What the problem was read for: "replace_one" or "add_remove".
+    row_parts : RowParts
+        What is private and what is public about a.
+    has_offset : bool
+        Whether some c_j is not structurally zero.
+    texts : Texts
+        The problem in words.
     """
 
     variables: tuple[cp.Variable, ...]
@@ -76,13 +113,9 @@ class ERM:
     public_data: tuple[str, ...]
     mean: bool
     adjacency: str
-    private_row: bool
-    public_norm: float
+    row_parts: RowParts
     has_offset: bool
-    terms: tuple[str, ...]
-    row_text: str
-    rest_text: tuple[str, ...]
-    constraint_texts: tuple[str, ...]
+    texts: Texts
 
     @property
     def dimension(self) -> int:
@@ -90,9 +123,13 @@ class ERM:
         return sum(variable.size for variable in self.variables)
 
     def row_norm(self, bounds: Bounds) -> float:
-        """R = sqrt(row_norm² + ‖public part‖²), in units of a."""
-        own = bounds.row_norm if self.private_row else 0.0
-        return float(np.hypot(own, self.public_norm))
+        """R = sqrt(row_norm² + ‖public part‖²), in units of a; their sum where both parts of the
+        row meet on the same entries of θ."""
+        parts = self.row_parts
+        own = bounds.row_norm if parts.private else 0.0
+        if parts.overlap:
+            return own + parts.public_norm
+        return float(np.hypot(own, parts.public_norm))
 
     def constants(
         self, bounds: Bounds, anchor: Array | None = None, offset: float | None = None

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
+from cvxqop.problem.pieces import Column, Leaf
 from cvxqop.problem.private import PrivateData
 from cvxqop.problem.public import AffineMap, constant_array, number
-from cvxqop.problem.rows import Column, Leaf
 
 __all__ = ["Factor", "MatrixReader"]
 
@@ -85,8 +85,9 @@ class MatrixReader:
                 columns.append(Factor(None, factor.coefficient, (*factor.columns, column)))
         return columns
 
-    def public_column(self, value: Any, n: int) -> Factor:
+    def public_column(self, value: Any, n: int, term: Any) -> Factor:
         """A public array with one entry a record; a number where all entries are the same."""
+        self._term = term
         dense = np.asarray(value.toarray() if _cvxpy.is_sparse(value) else value, dtype=np.float64)
         return self._public_factor(dense.reshape(n, 1))
 
@@ -182,6 +183,11 @@ class MatrixReader:
 
     def _public_factor(self, value: Any) -> Factor:
         """A public (n, p) array: its one row where all rows are the same, else a leaf."""
+        if not np.all(np.isfinite(value.data if _cvxpy.is_sparse(value) else value)):
+            raise ProblemError(
+                f"The private term {self._text(self._term)} holds a public array with NaN or "
+                "infinite entries."
+            )
         n = value.shape[0]
         if n <= 1 or _equal_rows(value):
             row = value[:1].toarray() if _cvxpy.is_sparse(value) else value[:1]

@@ -11,10 +11,9 @@ import numpy as np
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
+from cvxqop.problem.compare import NO_MATCH, record_axis
 
 __all__ = ["PrivateData", "match"]
-
-_BLOCK = 1 << 18  # entries compared at a time
 
 
 @dataclass(frozen=True)
@@ -52,9 +51,9 @@ class PrivateData:
         return tuple(entry.name for entry in self._entries)
 
     @property
-    def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Shapes of the entries, in the order given."""
-        return tuple(tuple(entry.array.shape) for entry in self._entries)
+    def descriptions(self) -> tuple[str, ...]:
+        """Name and shape of each entry."""
+        return tuple(f"{e.name}, shape {_shape(e.array)}" for e in self._entries)
 
     @property
     def leaf_names(self) -> dict[int, str]:
@@ -106,7 +105,7 @@ def match(private: Sequence[Any], roots: Iterable[Any]) -> PrivateData:
         i
         for i in missing
         for hit in found.values()
-        if _axis(entries[i].array, entries[hit.entry].array) is not _NO_MATCH
+        if record_axis(entries[i].array, entries[hit.entry].array) is not NO_MATCH
     }
     if missing:
         entry = entries[min(missing)]
@@ -171,74 +170,10 @@ def _find(leaf: Any, entries: Sequence[_Entry]) -> Match | None:
     source = getattr(leaf, "_value_source_id", None)
     order = sorted(range(len(entries)), key=lambda i: id(entries[i].given) != source)
     for i in order:
-        axis = _axis(entries[i].array, value)
-        if axis is not _NO_MATCH:
+        axis = record_axis(entries[i].array, value)
+        if axis is not NO_MATCH:
             return Match(i, axis)
     return None
-
-
-_NO_MATCH: Any = object()
-
-
-def _axis(entry: Any, value: Any) -> Any:
-    """The axis of ``value`` along which the rows of ``entry`` lie, or ``_NO_MATCH``."""
-    if _cvxpy.is_sparse(entry) != _cvxpy.is_sparse(value):
-        return _NO_MATCH
-    if _cvxpy.is_sparse(entry):
-        straight = entry.shape == value.shape and _same_sparse(entry, value)
-        turned = (
-            entry.ndim == 2 and entry.shape[::-1] == value.shape and _same_sparse(entry.T, value)
-        )
-    else:
-        sides = [side for side in entry.shape if side != 1]
-        if len(sides) <= 1 and [side for side in value.shape if side != 1] == sides:
-            return _vector_axis(entry, value) if _same(entry.ravel(), value.ravel()) else _NO_MATCH
-        straight = entry.shape == value.shape and _same(entry, value)
-        turned = entry.ndim == 2 and entry.shape[::-1] == value.shape and _same(entry.T, value)
-    if straight and turned:
-        return None
-    return 0 if straight else 1 if turned else _NO_MATCH
-
-
-def _vector_axis(entry: Any, value: Any) -> int | None:
-    if entry.size == 1:
-        return None
-    records_on_long_axis = entry.ndim == 1 or entry.shape[1] == 1
-    if value.ndim == 1:
-        return 0 if records_on_long_axis else -1
-    long_axis = 0 if value.shape[1] == 1 else 1
-    return long_axis if records_on_long_axis else 1 - long_axis
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Equality entry by entry, NaN equal to NaN, by blocks with early exit."""
-    rows = max(1, _BLOCK // max(1, a.size // max(1, a.shape[0])))
-    for start in range(0, a.shape[0], rows):
-        x, y = a[start : start + rows], b[start : start + rows]
-        equal = x == y
-        if not equal.all():
-            x, y = x[~equal], y[~equal]
-            if not (np.all(x != x) and np.all(y != y)):
-                return False
-    return True
-
-
-def _same_sparse(a: Any, b: Any) -> bool:
-    if a.nnz != b.nnz:
-        return False
-    a, b = a.tocsc(), b.tocsc()
-    if not a.has_canonical_format:
-        a = a.copy()
-        a.sum_duplicates()
-    if not b.has_canonical_format:
-        b = b.copy()
-        b.sum_duplicates()
-    return bool(
-        a.nnz == b.nnz
-        and np.array_equal(a.indptr, b.indptr)
-        and np.array_equal(a.indices, b.indices)
-        and _same(a.data, b.data)
-    )
 
 
 def _shape(array: Any) -> str:

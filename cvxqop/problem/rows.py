@@ -1,16 +1,8 @@
-"""Affine rows of a loss, evaluated block by block: record i enters as φ_j(a_i'θ + c_ij).
-
-Rows stay symbolic until a block is asked for. Every row is a sum of *pieces*
-
-    s_i · z_i' G,      s_i a product of columns, z_i' a row of an array (or 1), G public,
-
-and the offsets are sums of the same with a vector g in place of G.
-"""
+"""Affine rows of a loss, evaluated block by block: record i enters as φ_j(a_i'θ + c_ij)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,11 +10,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from cvxqop._cvxpy import is_sparse
+from cvxqop.problem.pieces import Leaf, Piece
 
-__all__ = ["AffineRows", "ArrayRows", "Column", "Leaf", "Piece", "Rows", "Signature"]
+__all__ = ["AffineRows", "ArrayRows", "Blocks", "Rows"]
 
 Array = npt.NDArray[np.float64]
-Signature = tuple[tuple[Any, ...], Any]
 
 BLOCK_ROWS = 4096
 
@@ -49,7 +41,7 @@ class Rows(Protocol):
         """``take`` over all records in order, ``size`` at a time."""
 
 
-class _Blocks:
+class Blocks:
     """``blocks`` from ``take``."""
 
     def blocks(self: Any, size: int = BLOCK_ROWS) -> Iterator[tuple[Any, Array]]:
@@ -57,91 +49,7 @@ class _Blocks:
             yield self.take(start, min(start + size, self.n))
 
 
-@dataclass(eq=False)
-class Leaf:
-    """An (n, p) array of the problem, one row a record; ``key`` is its identity."""
-
-    array: Any
-    key: Any
-    private: bool
-    name: str
-    _csr: Any = field(default=None, repr=False)
-
-    @property
-    def width(self) -> int:
-        """p."""
-        return int(self.array.shape[1])
-
-    @property
-    def sparse(self) -> bool:
-        """Whether the array is a SciPy sparse matrix."""
-        return bool(is_sparse(self.array))
-
-    def take(self, start: int, stop: int) -> Any:
-        """Rows start…stop as float64; a view where the array already is a dense float64 one."""
-        if self.sparse:
-            if self._csr is None:
-                self._csr = sp.csr_array(self.array, dtype=np.float64)
-            return self._csr[start:stop]
-        return np.asarray(self.array[start:stop], dtype=np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class Column:
-    """The numbers z_i'g, one a record: a label, a scale, or a column of an array."""
-
-    leaf: Leaf
-    weights: Array
-
-    @property
-    def key(self) -> tuple[Any, bytes]:
-        """Identity."""
-        return (self.leaf.key, self.weights.tobytes())
-
-    def take(self, start: int, stop: int) -> Array:
-        """Entries start…stop."""
-        if not self.leaf.sparse and self.leaf.width == 1:
-            column = self.leaf.take(start, stop)[:, 0]
-            return np.asarray(column if self.weights[0] == 1.0 else column * self.weights[0])
-        return np.asarray(self.leaf.take(start, stop) @ self.weights).reshape(-1)
-
-
-@dataclass(frozen=True, eq=False)
-class Piece:
-    """One summand Π columns · (z_i' or 1) · (G θ + g), G (p, D) sparse, g (p,)."""
-
-    columns: tuple[Column, ...]
-    matrix: Leaf | None
-    G: Any
-    g: Array
-
-    @property
-    def signature(self) -> Signature:
-        """What depends on the record, up to order."""
-        keys = tuple(sorted((column.key for column in self.columns), key=repr))
-        return keys, None if self.matrix is None else self.matrix.key
-
-    @property
-    def leaves(self) -> list[Leaf]:
-        """Every array the piece reads."""
-        own = [] if self.matrix is None else [self.matrix]
-        return own + [column.leaf for column in self.columns]
-
-    @property
-    def private(self) -> bool:
-        """Whether the piece reads private data."""
-        return any(leaf.private for leaf in self.leaves)
-
-    def scale(self, start: int, stop: int) -> Array | None:
-        """Π columns, or None for ones."""
-        product: Array | None = None
-        for column in self.columns:
-            entries = column.take(start, stop)
-            product = entries if product is None else product * entries
-        return product
-
-
-class AffineRows(_Blocks):
+class AffineRows(Blocks):
     """Rows and offsets given by pieces.
 
     Parameters
@@ -223,7 +131,7 @@ class AffineRows(_Blocks):
         return sp.csr_array(total)
 
 
-class ArrayRows(_Blocks):
+class ArrayRows(Blocks):
     """Rows and offsets that are arrays already: A (n, D) dense or CSR, C (n, J)."""
 
     def __init__(self, A: Any, C: Array) -> None:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
+from cvxqop.problem import refusals
 from cvxqop.problem.affine import record_count
 from cvxqop.problem.losses import ScalarLoss, huber, logistic, squared, squared_hinge
 from cvxqop.problem.private import PrivateData
@@ -188,10 +189,7 @@ class TermReader:
                 if loss and not _cvxpy.has_variables(constant):
                     self._elementwise(other, factor.weighted(self._weights(constant)))
                     return
-        self._refuse(
-            "is linear or quadratic in records that it combines; it is not a sum of losses "
-            "φ(a'θ + c) over records. Write least squares as sum_squares(X @ w - y)"
-        )
+        self._refuse(refusals.COMBINES)
 
     def _divide(self, node: Any, factor: _Factor) -> _Factor:
         bottom = node.args[1]
@@ -256,32 +254,14 @@ class TermReader:
 
     def _refuse_weights(self, constant: Any) -> NoReturn:
         names = " and ".join(self._private.found_in(constant))
-        self._refuse(
-            f"is weighted by private data ({names}). Put the square roots of the weights inside "
-            "the square, sum_squares(multiply(sqrt_weights, X @ w - y)), and list them in private: "
-            "they are then part of the clipped row"
-        )
+        self._refuse(refusals.weights(names))
 
     def _refuse_shape(self, node: Any) -> NoReturn:
-        self._refuse(f"broadcasts {self._text(node)} to shape {tuple(node.shape)}")
+        shapes = f"{tuple(node.args[0].shape)} to {tuple(node.shape)}"
+        self._refuse(f"broadcasts {self._text(node)} from shape {shapes}; {refusals.SHAPES}")
 
     def _refuse_atom(self, node: Any, kind: str) -> NoReturn:
-        if kind in ("abs", "norm1", "norm_inf", "normnuc", "maximum", "max", "pnorm", "tv"):
-            self._refuse(
-                "is a loss that is not smooth. Use huber(…) in place of an absolute value, "
-                "square(pos(…)) in place of a hinge, the square of a norm in place of the norm"
-            )
-        if kind in ("exp", "power", "log", "entr", "kl_div", "log_sum_exp", "xexp", "inv_pos"):
-            self._refuse(
-                "is a loss without a bound on its curvature, so no amount of noise is enough. "
-                "Use sum_squares, huber, logistic or square(pos(…))"
-            )
-        if not _cvxpy.has_variables(node):
-            self._refuse("does not depend on a variable; remove it")
-        self._refuse(
-            "is not a loss that is known: sum_squares, sum(square(…)), norm(…, 2)**2, "
-            "sum(huber(…)), sum(logistic(…)) and sum(square(pos(…))) are"
-        )
+        self._refuse(refusals.of_atom(node, kind))
 
     def _refuse(self, reason: str) -> NoReturn:
         raise ProblemError(f"The private term {self._text(self._written)} {reason}.") from None

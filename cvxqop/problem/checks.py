@@ -1,0 +1,150 @@
+"""What a private problem must not contain, each with its own message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from cvxqop import _cvxpy
+from cvxqop.errors import ProblemError
+from cvxqop.problem.affine import record_count
+from cvxqop.problem.private import PrivateData
+from cvxqop.problem.rows import AffineRows
+from cvxqop.problem.terms import LossTerm
+
+__all__ = [
+    "check_constraints",
+    "check_leaves",
+    "check_loss_variable",
+    "check_rest",
+    "check_weights",
+    "common_count",
+    "public_data",
+]
+
+_KEPT_ATTRIBUTES = ("nonneg", "nonpos", "pos", "neg", "bounds")
+
+Text = Callable[[Any], str]
+
+
+def check_leaves(roots: Sequence[Any]) -> None:
+    """Variables are real and continuous, parameters have values, arrays are real."""
+    for root in roots:
+        for leaf in _cvxpy.leaves(root):
+            if _cvxpy.kind(leaf) == "variable":
+                _check_variable(leaf)
+                continue
+            value = _cvxpy.leaf_value(leaf)
+            if value is None:
+                raise ProblemError(
+                    f"The parameter {leaf.name()} has no value; set its value before this call."
+                )
+            if np.iscomplexobj(value):
+                raise ProblemError("The problem holds a complex constant; only real data work.")
+
+
+def _check_variable(variable: cp.Variable) -> None:
+    for name in _cvxpy.attributes(variable):
+        if name in ("complex", "imag", "hermitian"):
+            raise ProblemError(
+                f"The variable {variable.name()} is complex. Use real variables for its real and "
+                "imaginary part."
+            )
+        if name in ("boolean", "integer"):
+            raise ProblemError(
+                f"The variable {variable.name()} is {name}, so the problem is not convex. Use a "
+                "continuous variable and round the release."
+            )
+
+
+def check_loss_variable(variable: cp.Variable) -> None:
+    """A variable of the loss may have attributes that are plain constraints, no others."""
+    for name in _cvxpy.attributes(variable):
+        if name not in _KEPT_ATTRIBUTES:
+            raise ProblemError(
+                f"The variable {variable.name()} of the private loss has the attribute {name}, "
+                "which ties its entries together. Use a free variable and state the property as a "
+                "constraint."
+            )
+
+
+def common_count(terms: Sequence[LossTerm], text: Text) -> int:
+    """n, the same for all terms."""
+    counts = [record_count(term.argument) for term in terms]
+    for term, n in zip(terms, counts, strict=True):
+        if n != counts[0]:
+            raise ProblemError(
+                f"The private terms {text(terms[0].written)} and {text(term.written)} run over "
+                "different numbers of records. Every term must have one entry for each record."
+            )
+    return counts[0] or 0
+
+
+def check_weights(terms: Sequence[LossTerm], n: int, adjacency: str, text: Text) -> None:
+    for term in terms:
+        if np.ndim(term.weight) and np.size(term.weight) not in (1, n):
+            raise ProblemError(
+                f"The private term {text(term.written)} has {np.size(term.weight)} weights for "
+                "another number of records."
+            )
+        if adjacency != "add_remove":
+            continue
+        if term.mean:
+            raise ProblemError(
+                f"The private term {text(term.written)} is divided by the number of records, which "
+                "is private under add_remove. Write the sum and multiply the regulariser by a "
+                'public number instead, or use adjacency="replace_one".'
+            )
+        if np.ndim(term.weight) and np.unique(term.weight).size > 1:
+            raise ProblemError(
+                f"The private term {text(term.written)} has public weights, one a record; under "
+                "add_remove the position of a record has no meaning. Put the square roots of the "
+                "weights inside the square and list them in private, or use "
+                'adjacency="replace_one".'
+            )
+
+
+def public_data(terms: Sequence[LossTerm], rows: AffineRows, adjacency: str) -> tuple[str, ...]:
+    """Descriptions of the public arrays with one row a record."""
+    names = [leaf.name for leaf in rows.leaves if not leaf.private]
+    if names and adjacency == "add_remove":
+        raise ProblemError(
+            f"The private loss uses {' and '.join(names)}, with one row a record; under add_remove "
+            "it says how many records there are. List it in private, or use "
+            'adjacency="replace_one".'
+        )
+    weights = [
+        f"public weights of shape {np.shape(term.weight)}" for term in terms if np.ndim(term.weight)
+    ]
+    return tuple(names + weights)
+
+
+def check_constraints(
+    constraints: Sequence[Any], data: PrivateData, text: Callable[[Any], str]
+) -> None:
+    """Constraints hold no private data and are convex."""
+    for constraint in constraints:
+        if data.contains(constraint):
+            raise ProblemError(
+                f"The constraint {text(constraint)} holds private data "
+                f"({' and '.join(data.found_in(constraint))}). Private data may occur in losses "
+                "only; replace them by public numbers."
+            )
+        if not constraint.is_dcp():
+            raise ProblemError(
+                f"The constraint {text(constraint)} is not convex by the rules of disciplined "
+                "convex programming."
+            )
+
+
+def check_rest(rest: Sequence[Any], text: Text) -> None:
+    """The public terms are convex."""
+    for node in rest:
+        if not (node.is_dcp() and node.is_convex()):
+            raise ProblemError(
+                f"The public term {text(node)} is not convex by the rules of disciplined convex "
+                "programming."
+            )

@@ -1,0 +1,60 @@
+"""Why a private term is refused, and what to write instead. Each completes "The private term …"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cvxqop import _cvxpy
+
+__all__ = ["COMBINES", "SHAPES", "of_atom", "weights"]
+
+COMBINES = (
+    "is linear or quadratic in records that it combines; it is not a sum of losses φ(a'θ + c) over "
+    "records. Write least squares as sum_squares(X @ w - y)"
+)
+
+SHAPES = "give both sides the same shape, (n,) or (n, 1)"
+
+_NOT_SMOOTH = (
+    "is a loss that is not smooth. Use huber(…) in place of an absolute value, square(pos(…)) in "
+    "place of a hinge, the square of a norm in place of the norm"
+)
+
+_UNBOUNDED = (
+    "is a loss without a bound on its curvature, so no amount of noise is enough. Use sum_squares, "
+    "huber, logistic or square(pos(…))"
+)
+
+_UNKNOWN = (
+    "is not a loss that is known: sum_squares, sum(square(…)), norm(…, 2)**2, sum(huber(…)), "
+    "sum(logistic(…)) and sum(square(pos(…))) are"
+)
+
+_NOT_SMOOTH_ATOMS = frozenset(
+    {"abs", "norm1", "norminf", "normnuc", "maximum", "max", "pnorm", "sum_largest", "sigma_max"}
+)
+_UNBOUNDED_ATOMS = frozenset(
+    {"exp", "power", "log", "entr", "kl_div", "rel_entr", "log_sum_exp", "xexp", "quad_over_lin"}
+)
+
+
+def of_atom(node: Any, kind: str) -> str:
+    """Reason for an atom that no loss is read from."""
+    if not _cvxpy.has_variables(node):
+        return "does not depend on a variable; remove it"
+    if _cvxpy.is_linear(node):
+        return COMBINES
+    if kind in _NOT_SMOOTH_ATOMS:
+        return _NOT_SMOOTH
+    if kind in _UNBOUNDED_ATOMS:
+        return _UNBOUNDED
+    return _UNKNOWN
+
+
+def weights(names: str) -> str:
+    """Reason for private weights outside the square; ``names`` are the arrays'."""
+    return (
+        f"is weighted by private data ({names}). Put the square roots of the weights inside the "
+        "square, sum_squares(multiply(sqrt_weights, X @ w - y)), and list them in private: they "
+        "are then part of the clipped row"
+    )
