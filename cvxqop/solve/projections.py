@@ -1,0 +1,302 @@
+"""Closed convex sets with a projection, on the coordinates they touch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "AffineSet",
+    "Ball",
+    "Box",
+    "ConvexSet",
+    "Intersection",
+    "L1Ball",
+    "Placement",
+    "Projection",
+    "SecondOrderCone",
+    "SemidefiniteCone",
+    "Slab",
+    "SymmetricMatrices",
+    "project_l1_ball",
+]
+
+Array = npt.NDArray[np.float64]
+
+
+class Projection(NamedTuple):
+    """A point z of C with a vector nearly normal to C there: u'(c − z) ≤ slack for all c in C.
+
+    ``violation`` bounds how far z may lie outside of C beyond rounding.
+    """
+
+    point: Array
+    normal: Array
+    slack: float = 0.0
+    violation: float = 0.0
+
+
+class ConvexSet(Protocol):
+    """A set with its projection."""
+
+    def project(self, y: Array) -> Projection:
+        """Nearest point to y, and y minus it as a normal vector."""
+
+
+def _exact(y: Array, z: Array) -> Projection:
+    return Projection(z, y - z)
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """lower ≤ y ≤ upper, entries may be infinite."""
+
+    lower: Array
+    upper: Array
+
+    def project(self, y: Array) -> Projection:
+        """Clip."""
+        return _exact(y, np.clip(y, self.lower, self.upper))
+
+
+@dataclass(frozen=True, eq=False)
+class Ball:
+    """‖y − centre‖₂ ≤ radius."""
+
+    centre: Array
+    radius: float
+
+    def project(self, y: Array) -> Projection:
+        """Scale towards the centre."""
+        offset = y - self.centre
+        length = float(np.linalg.norm(offset))
+        if length <= self.radius:
+            return Projection(y.copy(), np.zeros_like(y))
+        return _exact(y, self.centre + offset * (self.radius / length))
+
+
+@dataclass(frozen=True, eq=False)
+class L1Ball:
+    """‖y − centre‖₁ ≤ radius."""
+
+    centre: Array
+    radius: float
+
+    def project(self, y: Array) -> Projection:
+        """Soft threshold at the level that meets the radius."""
+        return _exact(y, self.centre + project_l1_ball(y - self.centre, self.radius))
+
+
+def project_l1_ball(y: Array, radius: float) -> Array:
+    """Projection onto ‖·‖₁ ≤ radius by sorting."""
+    sizes = np.abs(y)
+    if sizes.sum() <= radius:
+        return y.copy()
+    ordered = np.sort(sizes)[::-1]
+    levels = (np.cumsum(ordered) - radius) / np.arange(1, len(y) + 1)
+    level = levels[np.flatnonzero(ordered > levels)[-1]] if radius > 0 else ordered[0]
+    return y - np.clip(y, -level, level)
+
+
+@dataclass(frozen=True, eq=False)
+class Slab:
+    """low ≤ a'y ≤ high inside a box: hyperplane, halfspace, simplex, knapsack.
+
+    The nearest point is clip(y − μa) for the μ that meets the bound, a monotone scalar equation
+    that is solved exactly by sorting the breakpoints.
+    """
+
+    a: Array
+    low: float
+    high: float
+    lower: Array
+    upper: Array
+
+    def project(self, y: Array) -> Projection:
+        """clip(y − μ a)."""
+        inside = np.clip(y, self.lower, self.upper)
+        level = float(self.a @ inside)
+        if level < self.low:
+            target = self.low
+        elif level > self.high:
+            target = self.high
+        else:
+            return _exact(y, inside)
+        return _exact(y, self._meet(y, target))
+
+    def _meet(self, y: Array, target: float) -> Array:
+        a = self.a
+        if not (np.any(np.isfinite(self.lower)) or np.any(np.isfinite(self.upper))):
+            return np.asarray(y - ((a @ y - target) / (a @ a)) * a)
+        moving = a != 0.0
+        with np.errstate(invalid="ignore"):
+            ends = np.concatenate(
+                [((y - self.lower)[moving]) / a[moving], ((y - self.upper)[moving]) / a[moving]]
+            )
+        knots = np.unique(ends[np.isfinite(ends)])
+        # μ ↦ a'clip(y − μa) falls; bisect over its knots, then it is linear in between.
+        first, last = 0, len(knots)
+        while first < last:
+            middle = (first + last) // 2
+            if self._level(y, knots[middle]) > target:
+                first = middle + 1
+            else:
+                last = middle
+        left = knots[first - 1] if first > 0 else -np.inf
+        right = knots[first] if first < len(knots) else np.inf
+        if np.isfinite(left) and np.isfinite(right):
+            probe = 0.5 * (left + right)
+        elif np.isfinite(right):
+            probe = right - 1.0 - abs(right)
+        else:
+            probe = left + 1.0 + abs(left)
+        trial = y - probe * a
+        free = moving & (trial > self.lower) & (trial < self.upper)
+        fixed = float(a[~free] @ np.clip(trial, self.lower, self.upper)[~free])
+        curvature = float(a[free] @ a[free])
+        if curvature > 0.0:
+            probe = (float(a[free] @ y[free]) + fixed - target) / curvature
+        elif np.isfinite(right):
+            probe = right
+        return np.clip(y - probe * a, self.lower, self.upper)
+
+    def _level(self, y: Array, mu: float) -> float:
+        return float(self.a @ np.clip(y - mu * self.a, self.lower, self.upper))
+
+
+class AffineSet:
+    """A y = b, A of full row rank after removal of dependent rows."""
+
+    def __init__(self, A: Array, b: Array) -> None:
+        U, sizes, Vt = np.linalg.svd(A, full_matrices=False)
+        rank = int(np.sum(sizes > 1e-12 * max(A.shape) * np.max(sizes, initial=0.0)))
+        self._basis = Vt[:rank]
+        self._offset = (U[:, :rank].T @ b) / sizes[:rank]
+        self.consistent = bool(
+            np.allclose(A @ (self._basis.T @ self._offset), b, rtol=1e-9, atol=1e-9)
+        )
+
+    def project(self, y: Array) -> Projection:
+        """y minus its component across the set; the normal lies exactly in the row space."""
+        return Projection(
+            y - self._basis.T @ (self._basis @ y - self._offset),
+            self._basis.T @ (self._basis @ y - self._offset),
+        )
+
+
+@dataclass(frozen=True)
+class SecondOrderCone:
+    """‖y[1:]‖₂ ≤ y[0]."""
+
+    def project(self, y: Array) -> Projection:
+        """The three cases: inside, in the polar cone, between."""
+        t, length = float(y[0]), float(np.linalg.norm(y[1:]))
+        if length <= t:
+            return Projection(y.copy(), np.zeros_like(y))
+        if length <= -t:
+            return Projection(np.zeros_like(y), y.copy())
+        z = y.copy()
+        z[0] = 0.5 * (t + length)
+        z[1:] *= z[0] / length
+        return _exact(y, z)
+
+
+@dataclass(frozen=True)
+class SemidefiniteCone:
+    """Matrices of order ``side`` whose symmetric part is positive semidefinite, flattened.
+
+    With ``symmetric`` the matrix must be symmetric as well. (CVXPY's ``X >> 0`` speaks of the
+    symmetric part only, unless the variable itself is symmetric.)
+    """
+
+    side: int
+    symmetric: bool
+
+    def project(self, y: Array) -> Projection:
+        """Drop the negative eigenvalues of the symmetric part."""
+        Y = y.reshape(self.side, self.side, order="F")
+        values, V = np.linalg.eigh(0.5 * (Y + Y.T))
+        Z = (V * np.maximum(values, 0.0)) @ V.T
+        Z = 0.5 * (Z + Z.T)
+        if not self.symmetric:
+            Z = Z + 0.5 * (Y - Y.T)
+        return _exact(y, Z.reshape(-1, order="F"))
+
+
+@dataclass(frozen=True)
+class SymmetricMatrices:
+    """Symmetric matrices of order ``side``, flattened."""
+
+    side: int
+
+    def project(self, y: Array) -> Projection:
+        """The symmetric part."""
+        Y = y.reshape(self.side, self.side, order="F")
+        return _exact(y, (0.5 * (Y + Y.T)).reshape(-1))
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """The set {θ : scale · θ[index] + shift ∈ C}, seen on the coordinates ``index``."""
+
+    inner: ConvexSet
+    index: npt.NDArray[np.intp]
+    scale: float = 1.0
+    shift: Array | float = 0.0
+
+    def ball_centre(self) -> Array | None:
+        """Centre of the set if it is a 2-ball, in the order of ``index``."""
+        return self.inner.centre if isinstance(self.inner, Ball) else None
+
+    def project(self, y: Array) -> Projection:
+        """Projection of θ[index]; a uniform scale keeps distances proportional."""
+        found = self.inner.project(self.scale * y + self.shift)
+        if self.scale == 1.0 and not np.any(self.shift):
+            return found
+        return Projection(
+            (found.point - self.shift) / self.scale,
+            found.normal / self.scale,
+            found.slack / self.scale**2,
+            found.violation / abs(self.scale),
+        )
+
+
+class Intersection:
+    """Several sets on the same coordinates, by Dykstra's algorithm in the product space.
+
+    The normal is the sum of one normal per set, n_k normal to C_k at y_k, and
+    Σ_k n_k'(y_k − z) bounds its support function against the returned point z.
+    """
+
+    def __init__(self, sets: list[Placement], dimension: int) -> None:
+        self._sets, self._d = sets, dimension
+
+    def project(self, y: Array, *, sweeps: int = 2000, tolerance: float = 1e-14) -> Projection:
+        """Cycle through the sets until a sweep moves nothing."""
+        z = y.copy()
+        normals = [np.zeros(len(s.index)) for s in self._sets]
+        points = [y[s.index] for s in self._sets]
+        scale = 1.0 + float(np.linalg.norm(y))
+        slack = 0.0
+        for _ in range(sweeps):
+            before = z.copy()
+            slack = 0.0
+            change = 0.0
+            for k, s in enumerate(self._sets):
+                found = s.project(z[s.index] + normals[k])
+                change = max(change, float(np.linalg.norm(found.normal - normals[k])))
+                normals[k], points[k] = found.normal, found.point
+                slack += found.slack
+                z[s.index] = found.point
+            if max(change, float(np.linalg.norm(z - before))) <= tolerance * scale:
+                break
+        normal = np.zeros(self._d)
+        violation = 0.0
+        for s, n, point in zip(self._sets, normals, points, strict=True):
+            normal[s.index] += n
+            slack += max(0.0, float(n @ (point - z[s.index])))
+            violation = max(violation, float(np.linalg.norm(point - z[s.index])))
+        return Projection(z, normal, slack, violation)

@@ -1,0 +1,168 @@
+"""The public rest g + ι_C of the problem as proximal operators and projections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxqop.solve.penalties import Placed, soft
+from cvxqop.solve.projections import Placement, Projection
+
+__all__ = ["Candidate", "Rest"]
+
+Array = npt.NDArray[np.float64]
+
+ROUNDING = float(np.finfo(np.float64).eps)
+
+
+class Candidate(NamedTuple):
+    """A feasible point with an ε-subgradient of G = g + ι_C there.
+
+    G(c) ≥ G(point) + subgradient'(c − point) − slack for every c. ``error`` bounds the rounding of
+    the subgradient in the 2-norm, ``violation`` how far the point may lie outside of C.
+    """
+
+    point: Array
+    subgradient: Array
+    slack: float = 0.0
+    violation: float = 0.0
+    error: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Rest:
+    """r(θ) = ½ θ'Qθ + q'θ + g(θ) over θ in C, split into parts.
+
+    Parameters
+    ----------
+    dimension : int
+        D.
+    Q : (D, D) array or None
+        Curvature of the quadratic terms, which belong to the smooth part of the problem.
+    q : (D,) array
+        Linear terms.
+    weights, kinks : (D,) arrays
+        g has the summands weights_i |θ_i − kinks_i|.
+    norms : tuple of Placed
+        Further norms in g, on disjoint coordinates.
+    lower, upper : (D,) arrays
+        A box that contains C.
+    sets : tuple of Placement
+        C is the box and these, which touch disjoint coordinates and include the box there.
+    fused : bool
+        Whether prox of g + ι_C is (projection ∘ norm's prox ∘ soft threshold ∘ clip).
+    """
+
+    dimension: int
+    Q: Array | None
+    q: Array
+    weights: Array
+    kinks: Array
+    norms: tuple[Placed, ...] = ()
+    lower: Array = field(default_factory=lambda: np.zeros(0))
+    upper: Array = field(default_factory=lambda: np.zeros(0))
+    sets: tuple[Placement, ...] = ()
+    fused: bool = True
+
+    @property
+    def boxed(self) -> bool:
+        """Whether some entry has a bound."""
+        return bool(np.any(np.isfinite(self.lower)) or np.any(np.isfinite(self.upper)))
+
+    @property
+    def separable(self) -> bool:
+        """Whether g + ι_C is weighted absolute values on a box."""
+        return not self.norms and not self.sets
+
+    @property
+    def penalised(self) -> bool:
+        """Whether g is not zero."""
+        return bool(self.norms) or bool(np.any(self.weights))
+
+    def value(self, theta: Array) -> float:
+        """g(θ), without the quadratic and linear terms."""
+        total = float(self.weights @ np.abs(theta - self.kinks))
+        return total + sum(norm.value(theta) for norm in self.norms)
+
+    def prox_penalty(self, x: Array, t: float) -> tuple[Array, Array]:
+        """θ = prox_{t g}(x) and u = (x − θ)/t in ∂g(θ)."""
+        theta = self.kinks + soft(x - self.kinks, t * self.weights)
+        # Clipping keeps u a subgradient to the last bit where g is an absolute value.
+        u = np.clip((x - theta) / t, -self.weights, self.weights)
+        for norm in self.norms:
+            moved = norm.prox(theta, t)
+            theta[norm.index] = moved
+            u[norm.index] = (x[norm.index] - moved) / t
+        return theta, u
+
+    def project(self, y: Array) -> Projection:
+        """Projection onto C, with a normal vector."""
+        z = np.clip(y, self.lower, self.upper)
+        normal = y - z
+        slack = violation = 0.0
+        for s in self.sets:
+            found = s.project(y[s.index])
+            z[s.index], normal[s.index] = found.point, found.normal
+            slack += found.slack
+            violation = float(np.hypot(violation, found.violation))
+        return Projection(z, normal, slack, violation)
+
+    def candidate(self, x: Array, t: Array | float) -> Candidate:
+        """prox_{t (g + ι_C)}(x) with its subgradient (x − prox)/t; needs ``fused``.
+
+        One step length per coordinate is allowed where the rest is ``separable``.
+        """
+        y = self.kinks + soft(x - self.kinks, t * self.weights)
+        np.clip(y, self.lower, self.upper, out=y)
+        for norm in self.norms:
+            y[norm.index] = norm.prox(y, float(t))
+        if not self.sets:
+            return Candidate(y, (x - y) / t, error=self._rounding(x / t))
+        z, moved = y.copy(), x - y
+        slack = violation = 0.0
+        for s in self.sets:
+            # A set that is not touched by g wants the point before the clip, not after it.
+            found = s.project((x if s.ball_centre() is None else y)[s.index])
+            z[s.index] = found.point
+            if s.ball_centre() is None:
+                moved[s.index] = found.normal
+            else:
+                moved[s.index] += found.normal
+            slack += found.slack
+            violation = float(np.hypot(violation, found.violation))
+        error = self._rounding(x / t)
+        return Candidate(z, moved / t, float(slack / t), violation, error)
+
+    def _rounding(self, *vectors: Array) -> float:
+        """Rounding of prox and projection: a few units each, more where matrices are factored."""
+        units = 4.0 if self.separable else 16.0 + 2.0 * np.sqrt(self.dimension)
+        return ROUNDING * units * float(sum(np.linalg.norm(v) for v in vectors))
+
+    def split_candidate(self, u_g: Array, projection: Projection, t: float) -> Candidate:
+        """ε-subgradient at z = P_C(y) from u_g ∈ ∂g anywhere and the normal (y − z)/t."""
+        z = projection.point
+        slack = projection.slack / t + self.bregman(z, u_g)
+        normal = projection.normal / t
+        error = self._rounding(z / t, u_g, normal)
+        return Candidate(z, u_g + normal, slack, projection.violation, error)
+
+    def bregman(self, z: Array, u: Array) -> float:
+        """Upper bound on max_c [g(z) − g(c) − u'(z − c)] for u a subgradient of g somewhere.
+
+        Norms are positively homogeneous, so the maximum is g(z) − u'(z − centre).
+        """
+        centred = z - self.kinks
+        # No digits cancel: |u| ≤ weights, and both factors are exact to one rounding.
+        gaps = (self.weights - u * np.sign(centred)) * np.abs(centred)
+        total = 0.0
+        for norm in self.norms:
+            index, centre = norm.index, -norm.shift / norm.scale
+            own = norm.value(z) + float(self.weights[index] @ np.abs(centred[index]))
+            terms = u[index] * (z[index] - centre)
+            gaps[index] = 0.0
+            rounding = ROUNDING * (len(index) + 8) * (own + float(np.abs(terms).sum()))
+            total += max(own - float(terms.sum()), 0.0) + rounding
+        return total + float(np.sum(np.maximum(gaps, 0.0)))

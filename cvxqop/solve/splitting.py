@@ -1,0 +1,276 @@
+"""Operator splitting for a quadratic form plus the rest: the inner engine.
+
+Where the prox of g + ι_C is known: accelerated proximal gradient with restarts, and for absolute
+values on a box a direct solve on the free coordinates. Otherwise: the three-operator splitting of
+Davis and Yin (2017) with Anderson acceleration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import LinAlgError, solve
+
+from cvxqop.solve.rest import Candidate, Rest
+
+__all__ = ["DenseForm", "Form", "LowRankForm", "Outcome", "minimise_form"]
+
+Array = npt.NDArray[np.float64]
+Done = Callable[[Candidate, Array], bool]
+
+MEMORY = 8
+
+
+class Form(Protocol):
+    """A positive definite H, as a product."""
+
+    def apply(self, v: Array) -> Array:
+        """H v."""
+
+    def diagonal(self) -> Array:
+        """The diagonal of H."""
+
+    def block(self, index: npt.NDArray[np.intp]) -> Array:
+        """Rows and columns ``index`` of H."""
+
+
+@dataclass(frozen=True, eq=False)
+class DenseForm:
+    """H as an array."""
+
+    H: Array
+
+    def apply(self, v: Array) -> Array:
+        """H v."""
+        return np.asarray(self.H @ v)
+
+    def diagonal(self) -> Array:
+        """The diagonal of H."""
+        return np.diagonal(self.H)
+
+    def block(self, index: npt.NDArray[np.intp]) -> Array:
+        """Rows and columns ``index`` of H."""
+        return self.H[np.ix_(index, index)]
+
+
+@dataclass(frozen=True, eq=False)
+class LowRankForm:
+    """H = S + B'B with B of few rows, never formed."""
+
+    S: Array
+    B: Array
+
+    def apply(self, v: Array) -> Array:
+        """H v."""
+        return np.asarray(self.S @ v + self.B.T @ (self.B @ v))
+
+    def diagonal(self) -> Array:
+        """The diagonal of H."""
+        return np.asarray(np.diagonal(self.S) + np.einsum("ij,ij->j", self.B, self.B))
+
+    def block(self, index: npt.NDArray[np.intp]) -> Array:
+        """Rows and columns ``index`` of H."""
+        part = self.B[:, index]
+        return np.asarray(self.S[np.ix_(index, index)] + part.T @ part)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Where the splitting stopped: a candidate and r = ∇f(point) + subgradient."""
+
+    candidate: Candidate
+    residual: Array
+    converged: bool
+    iterations: int
+
+
+def minimise_form(
+    form: Form, gradient: Array, centre: Array, rest: Rest, done: Done, max_iter: int = 20_000
+) -> Outcome:
+    """Minimise gradient'(θ − centre) + ½ (θ − centre)'H(θ − centre) + g(θ) over C.
+
+    Parameters
+    ----------
+    form : Form
+        H.
+    gradient, centre : (D,) arrays
+        The gradient at ``centre``, from where the search starts.
+    rest : Rest
+        g and C.
+    done : callable
+        Called with a candidate and its residual r; True ends the search.
+    max_iter : int
+        Bound on the iterations.
+    """
+    if rest.fused:
+        return _accelerated(form, gradient, centre, rest, done, max_iter)
+    return _three_operator(form, gradient, centre, rest, done, max_iter)
+
+
+def largest_eigenvalue(apply: Callable[[Array], Array], size: int) -> float:
+    """λ_max by ten power iterations, raised by 5%; the callers check it as they go."""
+    v = np.random.default_rng(0).standard_normal(size)
+    value = 0.0
+    for _ in range(10):
+        length = float(np.linalg.norm(v))
+        if length == 0.0:
+            return 1.0
+        v = apply(v / length)
+        value = float(np.linalg.norm(v))
+    return 1.05 * value if value > 0.0 else 1.0
+
+
+def _accelerated(
+    form: Form, gradient: Array, centre: Array, rest: Rest, done: Done, max_iter: int
+) -> Outcome:
+    D = len(centre)
+    # A diagonal metric where the prox allows one: badly scaled columns then cost nothing.
+    metric = np.maximum(form.diagonal(), 1e-300) if rest.separable else np.ones(D)
+    root = np.sqrt(metric)
+    L = largest_eigenvalue(lambda v: form.apply(v / root) / root, D)
+    offset = gradient - form.apply(centre)
+    z, Hz = centre, gradient - offset
+    previous, H_previous = z, Hz
+    momentum = 1.0
+    pattern: Array | None = None
+    steady, polished = 0, -10
+    outcome = None
+    for k in range(1, max_iter + 1):
+        following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
+        beta = (momentum - 1.0) / following
+        y = z + beta * (z - previous)
+        g_y = offset + Hz + beta * (Hz - H_previous)
+        t = 1.0 / (L * metric) if rest.separable else 1.0 / L
+        found = rest.candidate(y - t * g_y, t)
+        H_new = form.apply(found.point)
+        residual = offset + H_new + found.subgradient
+        outcome = Outcome(found, residual, True, k)
+        if done(found, residual):
+            return outcome
+        step = found.point - z
+        # The power method may have stopped short of λ_max.
+        length = float(step @ (metric * step))
+        curvature = float(step @ (H_new - Hz))
+        if curvature > L * length > 0.0:
+            L = 1.05 * curvature / length
+        if float((y - found.point) @ (metric * step)) > 0.0:
+            following = 1.0
+        previous, H_previous, z, Hz, momentum = z, Hz, found.point, H_new, following
+        if not rest.separable:
+            continue
+        now = _free(rest, z)
+        same = pattern is not None and np.array_equal(now, pattern)
+        pattern, steady = now, steady + 1 if same else 0
+        if steady >= 3 and k >= polished + 10:
+            polished = k
+            direct = _direct(form, offset, rest, found, residual, now)
+            if direct is not None and np.linalg.norm(direct.residual) < np.linalg.norm(residual):
+                if done(direct.candidate, direct.residual):
+                    return direct
+                z = previous = direct.candidate.point
+                Hz = H_previous = form.apply(z)
+                momentum = 1.0
+    assert outcome is not None
+    return Outcome(outcome.candidate, outcome.residual, False, max_iter)
+
+
+def _free(rest: Rest, z: Array) -> Array:
+    """+1 or −1 on the side of a kink, 0 where a coordinate sits at a kink or a bound."""
+    side = np.where(rest.weights > 0.0, np.sign(z - rest.kinks), 1.0)
+    return np.where((z > rest.lower) & (z < rest.upper), side, 0.0)
+
+
+def _direct(
+    form: Form, offset: Array, rest: Rest, found: Candidate, residual: Array, pattern: Array
+) -> Outcome | None:
+    """Solve exactly on the free coordinates, then one proximal step as a check."""
+    free = np.flatnonzero(pattern)
+    if len(free) == 0 or len(free) > 2500:
+        return None
+    try:
+        step = solve(form.block(free), -residual[free], assume_a="pos", check_finite=False)
+    except LinAlgError:
+        return None
+    z = found.point.copy()
+    z[free] += step
+    if not np.array_equal(_free(rest, z)[free], pattern[free]):
+        return None
+    gradient = offset + form.apply(z)
+    # The subgradient is fixed by the gradient at a kink or a bound, by the pattern elsewhere.
+    held = pattern == 0.0
+    slope = rest.weights * np.where(held, 0.0, pattern)
+    u = np.where(held, _nearest_subgradient(rest, z, -gradient), slope)
+    candidate = Candidate(z, u)
+    return Outcome(candidate, gradient + u, True, 0)
+
+
+def _nearest_subgradient(rest: Rest, z: Array, target: Array) -> Array:
+    """The subgradient of g + ι_box at z that is nearest to ``target``, entry by entry."""
+    side = np.sign(z - rest.kinks)
+    low = np.where(side == 0.0, -rest.weights, side * rest.weights)
+    high = np.where(side == 0.0, rest.weights, side * rest.weights)
+    low = np.where(z <= rest.lower, -np.inf, low)
+    high = np.where(z >= rest.upper, np.inf, high)
+    return np.clip(target, low, high)
+
+
+def _three_operator(
+    form: Form, gradient: Array, centre: Array, rest: Rest, done: Done, max_iter: int
+) -> Outcome:
+    L = largest_eigenvalue(form.apply, len(centre))
+    t = 1.5 / L
+    offset = gradient - form.apply(centre)
+    anderson = _Anderson()
+    x = centre - t * 0.0
+    outcome = None
+    for k in range(1, max_iter + 1):
+        theta, u_g = rest.prox_penalty(x, t)
+        slope = offset + form.apply(theta)
+        y = 2.0 * theta - x - t * slope
+        projection = rest.project(y)
+        found = rest.split_candidate(u_g, projection, t)
+        residual = offset + form.apply(found.point) + found.subgradient
+        outcome = Outcome(found, residual, True, k)
+        if done(found, residual):
+            return outcome
+        x = anderson.step(x, projection.point - theta)
+    assert outcome is not None
+    return Outcome(outcome.candidate, outcome.residual, False, max_iter)
+
+
+class _Anderson:
+    """Anderson acceleration of x ← x + F(x), kept only while the residual does not grow."""
+
+    def __init__(self) -> None:
+        self._xs: list[Array] = []
+        self._fs: list[Array] = []
+        self._safe: tuple[Array, float] | None = None
+
+    def step(self, x: Array, f: Array) -> Array:
+        """Next x from the residual f = F(x)."""
+        size = float(np.linalg.norm(f))
+        if self._safe is not None and size > 2.0 * self._safe[1]:
+            # The last extrapolation did harm: take the plain step instead, and forget.
+            plain = self._safe[0]
+            self._safe = None
+            self._xs.clear()
+            self._fs.clear()
+            return plain
+        self._xs.append(x)
+        self._fs.append(f)
+        if len(self._xs) > MEMORY:
+            self._xs.pop(0)
+            self._fs.pop(0)
+        if len(self._xs) < 2:
+            return x + f
+        F = np.diff(np.array(self._fs), axis=0)
+        X = np.diff(np.array(self._xs), axis=0)
+        gram = F @ F.T
+        gram[np.diag_indices(len(gram))] += 1e-12 * np.trace(gram) + 1e-300
+        gamma = np.linalg.solve(gram, F @ f)
+        self._safe = (x + f, size)
+        return np.asarray(x + f - (X + F).T @ gamma)
