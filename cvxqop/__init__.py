@@ -1,1 +1,46 @@
-"""Differentially private convex optimisation inside CVXPY."""
+"""Differentially private convex optimisation inside CVXPY.
+
+State a convex empirical-risk problem in CVXPY, and get a differentially private solution with one
+call: :func:`privatize`, or ``problem.solve(method="QOP", …)``.
+"""
+
+import cvxpy as cp
+
+from cvxqop.errors import (
+    AccuracyError,
+    CalibrationError,
+    CvxqopError,
+    OptionError,
+    PrivacyWarning,
+    PrivateSolverError,
+    ProblemError,
+)
+from cvxqop.privacy.mechanism import Wishart
+from cvxqop.privatize import _solve_method, explain, plan, private_loss, privatize
+from cvxqop.problem.anchor import CommonMinimizer
+from cvxqop.problem.bounds import Bounds
+from cvxqop.solution import Plan, PrivateLoss, PrivateSolution
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AccuracyError",
+    "Bounds",
+    "CalibrationError",
+    "CommonMinimizer",
+    "CvxqopError",
+    "OptionError",
+    "Plan",
+    "PrivacyWarning",
+    "PrivateLoss",
+    "PrivateSolution",
+    "PrivateSolverError",
+    "ProblemError",
+    "Wishart",
+    "explain",
+    "plan",
+    "private_loss",
+    "privatize",
+]
+
+cp.Problem.register_solve("QOP", _solve_method)

@@ -37,6 +37,7 @@ __all__ = [
     "exponent",
     "format_constraint",
     "format_expression",
+    "given_name",
     "has_variables",
     "index_key",
     "is_linear",
@@ -81,6 +82,8 @@ _LINEAR = frozenset(
     | {"transpose", "conj", "diag", "index", "sum"}
 )
 
+_CLASS_NAMES = {"QuadForm": "quad_form", "SymbolicQuadForm": "quad_form", "NormInf": "norm_inf"}
+
 _RELATIONS = {"Inequality": "<=", "Equality": "==", "Zero": "==", "NonPos": "<=", "NonNeg": ">="}
 
 # Numbers that a formula is made of. Any other number may have been computed from records.
@@ -92,7 +95,7 @@ def kind(node: Any) -> str:
     for cls, name in _KINDS:
         if isinstance(node, cls):
             return name
-    return type(node).__name__.lower()
+    return _CLASS_NAMES.get(type(node).__name__, type(node).__name__.lower())
 
 
 def is_sparse(array: Any) -> bool:
@@ -153,6 +156,12 @@ def leaf_value(leaf: Any) -> Any:
     if kind(leaf) == "constant":
         return leaf._value
     return leaf.value_sparse if leaf.attributes.get("sparsity") else leaf.value
+
+
+def given_name(leaf: Any) -> str | None:
+    """Name of a parameter, or the one that a constant was given; never a constant's entries."""
+    name = leaf._name if kind(leaf) == "constant" else leaf.name()
+    return name if isinstance(name, str) else None
 
 
 def exponent(node: Any) -> float:
@@ -268,8 +277,7 @@ def _format_leaf(leaf: Any, names: Mapping[int, str]) -> str:
     if leaf.size == 1 and leaf.ndim == 0:
         number = float(np.real(leaf._value.item()))
         return f"{number:g}" if abs(number) in _PLAIN_NUMBERS else "const"
-    label = leaf._name if isinstance(leaf._name, str) else "const"
-    return label + _shape(leaf)
+    return (given_name(leaf) or "const") + _shape(leaf)
 
 
 def write_values(values: Mapping[cp.Variable, Any]) -> None:

@@ -310,7 +310,7 @@ def _calibrate(
         c = float(np.exp(root))
         delta_c = profile(epsilon, c, nu, adjacency=adjacency, quadratic=quadratic, mu=mu)
         gap = float(np.log(max(float(delta_c), 1e-320) / delta))
-        if gap <= 0.0 and (gap > -1e-9 or root >= high or attempt > 7):
+        if gap <= -1e-10 and (gap > -1.5e-9 or root >= high or attempt > 7):
             return float(np.exp(-root)) * (1.0 + 1e-15)
     raise CalibrationError("The calibration did not settle. Please report this as a bug.")
 

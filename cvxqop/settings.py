@@ -1,0 +1,103 @@
+"""The options of a private solve: names, defaults and checks. None of them depends on data."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from cvxqop.errors import OptionError
+from cvxqop.privacy.mechanism import Wishart
+from cvxqop.privacy.profile import check_privacy
+from cvxqop.privacy.wishart import Adjacency
+from cvxqop.problem.bounds import Bounds
+
+__all__ = ["Settings"]
+
+ADJACENCIES = ("replace_one", "add_remove")
+PERTURBATIONS = {"wishart": Wishart}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Settings:
+    """Everything that a caller of :func:`cvxqop.privatize` may state; see there."""
+
+    private: Sequence[Any]
+    bounds: Bounds
+    epsilon: float
+    delta: float
+    adjacency: Adjacency = "replace_one"
+    perturbation: str | Wishart = "wishart"
+    anchor: Any = None
+    radius: float = 1.0
+    nonfinite: str = "raise"
+    solver: str | None = None
+    solver_options: Mapping[str, Any] = field(default_factory=dict)
+    seed: Any = None
+    verbose: bool = False
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Settings:
+        """Settings from keyword arguments; an unknown or missing name is refused by name."""
+        known = {f.name for f in fields(cls)}
+        for name in options:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, 1)
+                hint = f" Did you mean {close[0]!r}?" if close else ""
+                raise OptionError(
+                    f"Unknown option {name!r}.{hint} Options are {', '.join(sorted(known))}."
+                )
+        for name in ("private", "bounds", "epsilon", "delta"):
+            if name not in options:
+                raise OptionError(f"The option {name!r} is missing.")
+        return cls(**options)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.private, str | bytes) or not isinstance(self.private, list | tuple):
+            raise OptionError(
+                "private must be a list of arrays, constants or parameters, such as "
+                f"private=[X, y], not {type(self.private).__name__}."
+            )
+        if not isinstance(self.bounds, Bounds):
+            raise OptionError(
+                f"bounds must be a cvxqop.Bounds, not {type(self.bounds).__name__}: state public "
+                "bounds, such as Bounds(row_norm=1.0, offset=1.0). They are never read from data."
+            )
+        for name in ("epsilon", "delta", "radius"):
+            _check_number(name, getattr(self, name))
+        check_privacy(self.epsilon, self.delta)
+        if not (0.0 < self.radius < math.inf):
+            raise OptionError(f"radius must be positive and finite, got {self.radius!r}.")
+        _check_choice("adjacency", self.adjacency, ADJACENCIES)
+        _check_choice("nonfinite", self.nonfinite, ("raise", "zero"))
+        if not isinstance(self.perturbation, Wishart):
+            _check_choice("perturbation", self.perturbation, tuple(PERTURBATIONS))
+        if self.solver is not None and not isinstance(self.solver, str):
+            raise OptionError("solver must be the name of a solver, such as 'CLARABEL', or None.")
+        if not isinstance(self.solver_options, Mapping):
+            raise OptionError("solver_options must be a dict {option: value}.")
+        if not isinstance(self.verbose, bool):
+            raise OptionError("verbose must be True or False.")
+
+    @property
+    def mechanism(self) -> Wishart:
+        """The mechanism, from its name or as given."""
+        if isinstance(self.perturbation, Wishart):
+            return self.perturbation
+        return PERTURBATIONS[self.perturbation]()
+
+
+def _check_number(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise OptionError(f"{name} must be a number, not {type(value).__name__}.")
+    if math.isnan(value):
+        raise OptionError(f"{name} must not be NaN.")
+
+
+def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise OptionError(f"{name} must be one of {listed}, not {value!r}.")

@@ -1,0 +1,80 @@
+"""What a guarantee rests on, in sentences, and what a plan warns of. Public numbers only."""
+
+from __future__ import annotations
+
+from cvxqop.privacy.mechanism import CalibratedWishart
+from cvxqop.problem.anchor import CommonMinimizer
+from cvxqop.problem.erm import ERM, Constants
+from cvxqop.settings import Settings
+
+__all__ = ["assumptions_of", "caveats_of", "warnings_of"]
+
+
+def assumptions_of(
+    erm: ERM, settings: Settings, constants: Constants, offset: float | None
+) -> tuple[str, ...]:
+    """The sentences that a reader must believe for the promise to hold."""
+    neighbours = {
+        "replace_one": "Neighbouring data sets differ in the values of one record; n is public.",
+        "add_remove": "Neighbouring data sets differ in the presence of one record.",
+    }
+    sentences = [
+        "Row i of every private array belongs to record i: " + "; ".join(erm.private_names) + ".",
+        neighbours[settings.adjacency],
+    ]
+    clip = f"Every record is clipped to ‖a‖ ≤ {constants.row_norm:g}"
+    if isinstance(settings.anchor, CommonMinimizer):
+        clip += (
+            f", and its residual at the anchor to ±{offset:g}: that the anchor is within "
+            f"{settings.anchor.error:g} of a common minimiser is enforced, not assumed"
+        )
+    elif erm.has_offset or settings.anchor is not None:
+        clip += f", and |a'θ0 + c| ≤ {settings.bounds.offset:g} at the anchor"
+    sentences.append(clip + ".")
+    sentences.append(
+        "The bounds, the anchor, the radius, the regulariser, the constraints and the choice of "
+        "mechanism were fixed without looking at the private data."
+    )
+    if erm.public_data:
+        sentences.append("Known to everyone: " + "; ".join(erm.public_data) + ".")
+    sentences.append(
+        "Real arithmetic: the low-order bits of floating-point numbers are outside the guarantee."
+    )
+    return tuple(sentences)
+
+
+def caveats_of(settings: Settings, reproducible: bool) -> tuple[str, ...]:
+    """Why a release would not be private at all."""
+    caveats = []
+    if reproducible:
+        caveats.append("a seed was given: whoever knows it can remove the noise")
+    if settings.bounds.from_data:
+        caveats.append("the bounds were read from the data")
+    return tuple(caveats)
+
+
+def warnings_of(erm: ERM, settings: Settings, mechanism: CalibratedWishart) -> tuple[str, ...]:
+    """What is likely to disappoint, or to be wrong, judged by public numbers alone."""
+    warnings = []
+    smoothness, ridge = mechanism.sensitivity.smoothness, mechanism.mean_curvature
+    if settings.delta > 1e-2:
+        warnings.append(
+            f"delta = {settings.delta:g} is large: it should be well below one over the number of "
+            "people concerned"
+        )
+    if settings.adjacency == "replace_one":
+        n = erm.rows.n
+        if n > 0 and settings.delta >= 1.0 / n and settings.delta <= 1e-2:
+            warnings.append("delta is not below 1/n: publishing one record whole would satisfy it")
+        available = n * smoothness / erm.dimension
+        if ridge >= available:
+            warnings.append(
+                f"the ridge {ridge:.3g} exceeds {available:.3g}, the average curvature that n "
+                "records can have: expect an answer close to the anchor"
+            )
+    if settings.epsilon >= 100.0:
+        warnings.append(
+            f"the Wishart ridge never falls below the curvature L = {smoothness:.3g} of one record, "
+            f"however large epsilon is: it is {ridge:.3g} here"
+        )
+    return tuple(warnings)

@@ -1,0 +1,14 @@
+"""Shared by the tests: reference values that were computed outside the library."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).parent / "data"
+
+
+@pytest.fixture(scope="session")
+def reference():
+    """High-precision values of profiles and calibrations."""
+    return json.loads((DATA / "reference.json").read_text())
