@@ -117,7 +117,7 @@ def _read(objective: Any, constraints: list[Any], private: Sequence[Any], adjace
         mean=any(term.mean for term in reader.terms),
         adjacency=adjacency,
         row_parts=shared.parts,
-        has_offset=shared.rows.has_offset,
+        has_offset=shared.rows.has_offset or data.dropped,
         texts=Texts(
             terms=tuple(text(term.written) for term in reader.terms),
             row=row_text(shared.rows.pieces, stacking),
@@ -131,14 +131,14 @@ def _stacking(terms: Sequence[LossTerm], text: Callable[[Any], str]) -> Stacking
     """θ: the variables of the losses in order of appearance."""
     seen: dict[int, cp.Variable] = {}
     for term in terms:
-        for variable in _cvxpy.variables(term.argument):
+        own = _cvxpy.variables(term.argument)
+        if not any(variable.size for variable in own):
+            raise ProblemError(
+                f"The private term {text(term.written)} does not depend on a variable; remove it."
+            )
+        for variable in own:
             checks.check_loss_variable(variable)
             seen.setdefault(variable.id, variable)
-    if not any(variable.size for variable in seen.values()):
-        raise ProblemError(
-            f"The private term {text(terms[0].written)} does not depend on a variable; there is "
-            "nothing to release."
-        )
     return Stacking(list(seen.values()))
 
 

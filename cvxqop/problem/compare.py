@@ -8,7 +8,7 @@ import numpy as np
 
 from cvxqop._cvxpy import is_sparse
 
-__all__ = ["NO_MATCH", "record_axis"]
+__all__ = ["NO_MATCH", "is_zero", "record_axis"]
 
 _BLOCK = 1 << 18  # entries compared at a time
 
@@ -35,6 +35,13 @@ def record_axis(entry: Any, value: Any) -> Any:
     return 0 if straight else 1 if turned else NO_MATCH
 
 
+def is_zero(array: Any) -> bool:
+    """Whether an array has entries and all of them are zero."""
+    if is_sparse(array):
+        return bool(array.shape[0] * array.shape[-1] > 0 and not np.any(array.data))
+    return bool(array.size > 0 and not np.any(array))
+
+
 def _vector_axis(entry: Any, value: Any) -> int | None:
     if entry.size == 1:
         return None
@@ -59,18 +66,18 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _same_sparse(a: Any, b: Any) -> bool:
-    if a.nnz != b.nnz:
-        return False
-    a, b = a.tocsc(), b.tocsc()
-    if not a.has_canonical_format:
-        a = a.copy()
-        a.sum_duplicates()
-    if not b.has_canonical_format:
-        b = b.copy()
-        b.sum_duplicates()
+    a, b = _canonical(a), _canonical(b)
     return bool(
         a.nnz == b.nnz
         and np.array_equal(a.indptr, b.indptr)
         and np.array_equal(a.indices, b.indices)
         and _same(a.data, b.data)
     )
+
+
+def _canonical(array: Any) -> Any:
+    array = array.tocsc()
+    if not array.has_canonical_format:
+        array = array.copy()
+        array.sum_duplicates()
+    return array

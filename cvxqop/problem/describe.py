@@ -19,7 +19,7 @@ def describe(erm: ERM) -> str:
     The number of records is for the holder of the data: under add_remove it is private.
     """
     lines = ["Private loss, a sum over records of φ(a'θ + c):"]
-    for text, (loss, weight) in zip(erm.texts.terms, erm.losses, strict=True):
+    for text, (loss, weight) in zip(erm.terms, erm.losses, strict=True):
         lines.append(f"  {text}")
         size = (
             f"public weights of shape {np.shape(weight)}"

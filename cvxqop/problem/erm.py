@@ -122,6 +122,11 @@ class ERM:
         """D, the length of θ."""
         return sum(variable.size for variable in self.variables)
 
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The loss terms as they were written, one a loss."""
+        return self.texts.terms
+
     def row_norm(self, bounds: Bounds) -> float:
         """R = sqrt(row_norm² + ‖public part‖²), in units of a; their sum where both parts of the
         row meet on the same entries of θ."""

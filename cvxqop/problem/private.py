@@ -11,7 +11,7 @@ import numpy as np
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
-from cvxqop.problem.compare import NO_MATCH, record_axis
+from cvxqop.problem.compare import NO_MATCH, is_zero, record_axis
 
 __all__ = ["PrivateData", "match"]
 
@@ -38,9 +38,14 @@ class Match:
 
 
 class PrivateData:
-    """The entries of ``private`` and the leaves of the problem that hold them."""
+    """The entries of ``private`` and the leaves of the problem that hold them.
 
-    def __init__(self, entries: Sequence[_Entry], found: dict[int, Match]) -> None:
+    ``dropped``: some entry is zero throughout and does not occur. CVXPY reads ``e + zeros`` as
+    ``e``, so that the entry may have been an offset.
+    """
+
+    def __init__(self, entries: Sequence[_Entry], found: dict[int, Match], dropped: bool) -> None:
+        self.dropped = dropped
         self._entries = entries
         self._found = found
         self._contains: dict[int, bool] = {}
@@ -99,22 +104,21 @@ def match(private: Sequence[Any], roots: Iterable[Any]) -> PrivateData:
         hit = _find(leaf, entries)
         if hit is not None:
             found[key] = hit
-    missing = set(range(len(entries))) - {hit.entry for hit in found.values()}
-    # An entry whose values another one also has is accounted for by its twin.
-    missing -= {
-        i
-        for i in missing
-        for hit in found.values()
-        if record_axis(entries[i].array, entries[hit.entry].array) is not NO_MATCH
-    }
-    if missing:
-        entry = entries[min(missing)]
-        raise ProblemError(
-            f"{entry.name}, {_describe(entry)}, does not occur in the problem. Pass the very array "
-            "that the problem is written with: a slice, a product or a rescaled copy of it is "
-            "another array, and must be listed itself. DataFrames are matched by their values."
-        )
-    return PrivateData(entries, found)
+    matched = [entries[i] for i in sorted({hit.entry for hit in found.values()})]
+    dropped = False
+    for entry in entries:
+        if any(entry.given is other.given for other in matched):
+            continue
+        if is_zero(entry.array):
+            dropped = True
+        elif all(record_axis(entry.array, other.array) is NO_MATCH for other in matched):
+            raise ProblemError(
+                f"{entry.name}, {_describe(entry)}, does not occur in the problem. Pass the very "
+                "array that the problem is written with: a slice, a product or a rescaled copy of "
+                "it is another array, and must be listed itself. DataFrames are matched by their "
+                "values."
+            )
+    return PrivateData(entries, found, dropped)
 
 
 def _entries(private: Any) -> list[_Entry]:
@@ -133,10 +137,9 @@ def _entries(private: Any) -> list[_Entry]:
 
 
 def _entry(item: Any, name: str) -> _Entry:
-    leaf = None
-    array = item
+    leaf, array, label = None, item, name
     if isinstance(item, (cp.Constant, cp.Parameter)):
-        leaf, array = item, _cvxpy.leaf_value(item)
+        leaf, array, label = item, _cvxpy.leaf_value(item), _cvxpy.given_name(item) or name
         if array is None:
             raise ProblemError(
                 f"{name}, the parameter {item.name()}, has no value; set its value first."
@@ -154,7 +157,7 @@ def _entry(item: Any, name: str) -> _Entry:
         raise ProblemError(
             f"{name} must have one row a record, hence one or two axes, not {array.ndim}."
         )
-    return _Entry(array, leaf, item, name)
+    return _Entry(array, leaf, item, label)
 
 
 def _find(leaf: Any, entries: Sequence[_Entry]) -> Match | None:

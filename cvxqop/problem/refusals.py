@@ -31,7 +31,7 @@ _UNKNOWN = (
 )
 
 _NOT_SMOOTH_ATOMS = frozenset(
-    {"abs", "norm1", "norminf", "normnuc", "maximum", "max", "pnorm", "sum_largest", "sigma_max"}
+    {"abs", "norm1", "norm_inf", "normnuc", "maximum", "max", "pnorm", "sum_largest", "sigma_max"}
 )
 _UNBOUNDED_ATOMS = frozenset(
     {"exp", "power", "log", "entr", "kl_div", "rel_entr", "log_sum_exp", "xexp", "quad_over_lin"}
