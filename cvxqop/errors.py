@@ -6,12 +6,17 @@ and shape of the array that holds them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from cvxpy.error import SolverError
 
 if TYPE_CHECKING:
     from cvxqop.solution import PrivateLoss
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 __all__ = [
     "AccuracyError",
@@ -21,6 +26,7 @@ __all__ = [
     "PrivacyWarning",
     "PrivateSolverError",
     "ProblemError",
+    "sealed",
 ]
 
 
@@ -62,3 +68,22 @@ class PrivateSolverError(CvxqopError, SolverError):
 
 class PrivacyWarning(UserWarning):
     """What was asked for is not private, or hardly is."""
+
+
+def sealed(function: Callable[P, T]) -> Callable[P, T]:
+    """Cut the traceback and the context of our own errors at this function.
+
+    The frames below hold blocks of records and unreleased sums in their local variables, and
+    tools that log exceptions read those.
+    """
+
+    @functools.wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except CvxqopError as caught:
+            error = caught.with_traceback(None)
+            error.__context__ = error.__cause__ = None
+        raise error
+
+    return wrapper

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from cvxpy.error import SolverError
 
 from cvxqop import _cvxpy
-from cvxqop.errors import PrivateSolverError, ProblemError
+from cvxqop.errors import PrivateSolverError, ProblemError, sealed
 from cvxqop.privacy.mechanism import CalibratedWishart, Sensitivity, Wishart
 from cvxqop.privacy.noise import Randomness
 from cvxqop.privacy.wishart import Adjacency
@@ -37,6 +37,7 @@ BLOCK_ENTRIES = 2**18
 """Entries of a row block (2 MiB): it stays in cache from the norm to the Gram product."""
 
 
+@sealed
 def privatize(
     problem: cp.Problem,
     *,
@@ -138,6 +139,7 @@ def privatize(
     return plan(problem, **options).run()
 
 
+@sealed
 def plan(problem: cp.Problem, **options: Any) -> Plan:
     """All that can be known before spending: mechanism, noise, profile, risk bound, warnings.
 
@@ -178,6 +180,7 @@ def plan(problem: cp.Problem, **options: Any) -> Plan:
     )
 
 
+@sealed
 def private_loss(expression: cp.Expression, **options: Any) -> PrivateLoss:
     """Release a squared loss once; use it in any number of problems at no further privacy cost.
 
@@ -214,6 +217,7 @@ def private_loss(expression: cp.Expression, **options: Any) -> PrivateLoss:
     return _release_quadratic(_Case.of(erm, settings))
 
 
+@sealed
 def explain(problem: cp.Problem, private: Sequence[Any], *, adjacency: str = "replace_one") -> str:
     """How the problem was read: loss terms, φ, rows, variables, public rest; or why it cannot be.
 
@@ -315,6 +319,7 @@ def _release_quadratic(case: _Case) -> PrivateLoss:
     )
 
 
+@sealed
 def _run(case: _Case, solver: str) -> PrivateSolution:
     erm = case.erm
     loss = _release_quadratic(case)

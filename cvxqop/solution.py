@@ -147,8 +147,8 @@ class Plan:
         lines = ["Plan (nothing has been spent)", *self.guarantee.lines()]
         lines.append(f"  {'solver':<12}{self.solver}")
         lines.append(
-            f"  {'risk bound':<12}{self.excess_risk_bound():.6g} above the optimum, in expectation, "
-            f"if ‖θ̂ − θ0‖ ≤ {self.radius:g}"
+            f"  {'risk bound':<12}{self.excess_risk_bound():.6g} above the optimum, in expectation,"
+            f" if ‖θ̂ − θ0‖ ≤ {self.radius:g}"
         )
         if self.shrinkage is not None:
             lines.append(

@@ -74,7 +74,7 @@ def warnings_of(erm: ERM, settings: Settings, mechanism: CalibratedWishart) -> t
             )
     if settings.epsilon >= 100.0:
         warnings.append(
-            f"the Wishart ridge never falls below the curvature L = {smoothness:.3g} of one record, "
-            f"however large epsilon is: it is {ridge:.3g} here"
+            f"the Wishart ridge never falls below the curvature L = {smoothness:.3g} of one record,"
+            f" however large epsilon is: it is {ridge:.3g} here"
         )
     return tuple(warnings)

@@ -75,32 +75,38 @@ def gaussian_profile(epsilon: npt.ArrayLike, mu: npt.ArrayLike) -> Array:
     eps, m = np.broadcast_arrays(
         np.asarray(epsilon, dtype=np.float64), np.asarray(mu, dtype=np.float64)
     )
+    shape, eps, m = eps.shape, eps.ravel(), m.ravel()
+    result = -np.expm1(np.minimum(eps, 0.0))
     noisy = m > 0.0
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        ratio = np.where(np.isneginf(eps), -np.inf, eps / np.where(noisy, m, 1.0))
-        result = np.where(
-            noisy, _gaussian_profile(eps, np.where(noisy, m, 1.0), ratio), -np.expm1(eps)
-        )
+    if noisy.any():
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            positive = np.where(noisy, m, 1.0)
+            result = np.where(noisy, _gaussian_profile(eps, positive, eps / positive), result)
     result = np.where(np.isneginf(eps), 1.0, result)
-    return np.asarray(np.clip(result, 0.0, 1.0))
+    return np.asarray(np.clip(result, 0.0, 1.0).reshape(shape))
 
 
 def _gaussian_profile(epsilon: Array, mu: Array, ratio: Array) -> Array:
-    """The two branches of δ_G for μ > 0: left of the bulk directly, elsewhere through erfcx."""
+    """δ_G for μ > 0: left of the bulk by Φ directly, elsewhere through erfcx."""
     low = (ratio - 0.5 * mu) / np.sqrt(2.0)
-    width = mu / np.sqrt(2.0)
     near_one = low < -4.0
-    safe_low = np.where(near_one | np.isneginf(low), 0.0, low)
+    safe_low = np.where(near_one | (low > 60.0), 0.0, low)
+    width = mu / np.sqrt(2.0)
     first = erfcx(safe_low)
-    difference = np.where(
-        width > 0.02, first - erfcx(safe_low + width), _erfcx_difference(safe_low, width)
-    )
-    scale = 0.5 * np.exp(-(safe_low**2))
+    difference = first - erfcx(safe_low + width)
     size = 1.0 + safe_low**2 + (ratio**2 + mu**2)
-    slack = np.where(width > 0.02, first * size, difference * (size + 4.0 * safe_low**2))
-    tail = scale * (difference + 16.0 * UNIT_ROUNDOFF * slack)
-    direct = ndtr(0.5 * mu - ratio) - np.exp(epsilon + log_ndtr(-0.5 * mu - ratio))
-    return np.asarray(np.where(near_one, direct + 16.0 * UNIT_ROUNDOFF, tail))
+    slack = first * size
+    narrow = width <= 0.02
+    if narrow.any():
+        difference[narrow] = _erfcx_difference(safe_low[narrow], width[narrow])
+        slack[narrow] = difference[narrow] * (size + 4.0 * safe_low**2)[narrow]
+    tail = 0.5 * np.exp(-(safe_low**2)) * (difference + 16.0 * UNIT_ROUNDOFF * slack)
+    tail = np.where(low > 60.0, 0.0, tail)
+    if near_one.any():
+        e, m, r = epsilon[near_one], mu[near_one], ratio[near_one]
+        direct = ndtr(0.5 * m - r) - np.exp(e + log_ndtr(-0.5 * m - r))
+        tail[near_one] = direct + 16.0 * UNIT_ROUNDOFF
+    return np.asarray(tail)
 
 
 def _erfcx_difference(low: Array, width: Array) -> Array:
