@@ -1,0 +1,62 @@
+"""The house: three wings that do not import each other, and nothing heavy at import."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "cvxqop"
+FORBIDDEN = {
+    "privacy": ("cvxpy", "cvxqop.problem", "cvxqop.solve", "cvxqop._cvxpy", "cvxqop.privatize"),
+    "problem": ("cvxqop.privacy", "cvxqop.solve", "cvxqop.privatize"),
+    "solve": ("cvxqop.privacy", "cvxqop.problem", "cvxqop.privatize"),
+}
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}: imports are absolute"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("wing", FORBIDDEN)
+def test_wings_do_not_import_each_other(wing):
+    files = list((PACKAGE / wing).glob("*.py"))
+    assert files
+    for path in files:
+        for name in imports(path):
+            assert not any(name == bad or name.startswith(bad + ".") for bad in FORBIDDEN[wing]), (
+                f"{path.name} imports {name}"
+            )
+
+
+def test_randomness_comes_from_one_room():
+    """Only privacy/noise.py makes generators or reads the operating system's.
+
+    The solve wing is left out: it draws no noise, and starts its power iterations at fixed vectors.
+    """
+    for path in PACKAGE.rglob("*.py"):
+        if path == PACKAGE / "privacy" / "noise.py" or path.parent.name == "solve":
+            continue
+        text = path.read_text()
+        assert "urandom" not in text, path.name
+        assert "np.random.seed" not in text, path.name
+        code = [line for line in text.splitlines() if not line.lstrip().startswith((">>>", "..."))]
+        assert not any("default_rng(" in line for line in code), path.name
+
+
+def test_import_pulls_in_no_extra():
+    code = (
+        "import sys, cvxqop; "
+        "print([m for m in ('matplotlib','tqdm','pandas','sklearn','numba') if m in sys.modules])"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert out.strip() == "[]"
