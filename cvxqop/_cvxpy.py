@@ -39,13 +39,16 @@ __all__ = [
     "format_expression",
     "given_name",
     "has_variables",
+    "holds_records",
     "index_key",
+    "is_leaf",
     "is_linear",
     "is_sparse",
     "kind",
     "leaf_value",
     "leaves",
     "mark_optimal",
+    "nodes",
     "variables",
     "write_values",
 ]
@@ -82,7 +85,7 @@ _LINEAR = frozenset(
     | {"transpose", "conj", "diag", "index", "sum"}
 )
 
-_CLASS_NAMES = {"QuadForm": "quad_form", "SymbolicQuadForm": "quad_form", "NormInf": "norm_inf"}
+_CLASS_NAMES = {"QuadForm": "quad_form", "NormInf": "norm_inf", "GLMLoss": "glm_loss"}
 
 _RELATIONS = {"Inequality": "<=", "Equality": "==", "Zero": "==", "NonPos": "<=", "NonNeg": ">="}
 
@@ -103,8 +106,8 @@ def is_sparse(array: Any) -> bool:
     return bool(sp.issparse(array))
 
 
-def leaves(node: Any) -> Iterator[Any]:
-    """Leaves of an expression, an objective or a constraint in order of appearance, once each."""
+def nodes(node: Any) -> Iterator[Any]:
+    """Nodes of an expression, an objective or a constraint in order of appearance, once each."""
     seen: set[int] = set()
     stack = [node]
     while stack:
@@ -112,10 +115,24 @@ def leaves(node: Any) -> Iterator[Any]:
         if id(current) in seen:
             continue
         seen.add(id(current))
-        if kind(current) in ("variable", "constant", "parameter"):
-            yield current
-        else:
+        yield current
+        if not is_leaf(current):
             stack.extend(reversed(current.args))
+
+
+def is_leaf(node: Any) -> bool:
+    """Whether a node is a variable, a constant or a parameter."""
+    return isinstance(node, (cp.Variable, cp.Constant, cp.Parameter))
+
+
+def leaves(node: Any) -> Iterator[Any]:
+    """Leaves in order of appearance, once each."""
+    return (current for current in nodes(node) if is_leaf(current))
+
+
+def holds_records(node: Any) -> bool:
+    """Whether a node is a term that keeps its records outside CVXPY."""
+    return bool(getattr(node, "holds_records", False))
 
 
 def variables(node: Any) -> list[cp.Variable]:
@@ -133,10 +150,9 @@ def is_linear(node: Any) -> bool:
     stack = [node]
     while stack:
         current = stack.pop()
-        name = kind(current)
-        if name in ("variable", "constant", "parameter"):
+        if is_leaf(current):
             continue
-        if name not in _LINEAR:
+        if kind(current) not in _LINEAR:
             return False
         stack.extend(current.args)
     return True
@@ -211,8 +227,10 @@ def _format(node: Any, names: Mapping[int, str], level: int) -> str:
     """``level``: 0 inside brackets or a sum, 1 as an operand of a product, 2 of a negation."""
     name = kind(node)
     shape = _shape(node)
-    if name in ("variable", "constant", "parameter"):
+    if is_leaf(node):
         return _format_leaf(node, names)
+    if holds_records(node):
+        return str(node.written)
     inner = [_format(argument, names, 0) for argument in node.args]
     if name in ("promote", "broadcast", "conj"):
         return _format(node.args[0], names, level)

@@ -7,7 +7,7 @@ the values of a private one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,6 +25,8 @@ __all__ = ["AffineReader", "record_count"]
 
 def record_count(node: Any) -> int | None:
     """n for an expression with one entry a record: (n,), (n, 1), (1, n) or one number."""
+    if _cvxpy.holds_records(node):
+        return int(node.n)
     long = [side for side in node.shape if side != 1]
     return None if len(long) > 1 else long[0] if long else 1
 
@@ -58,12 +60,25 @@ class AffineReader:
         ProblemError
             If the argument is not affine, mixes records or has several outputs a record.
         """
+        if _cvxpy.holds_records(argument):
+            return list(argument.pieces(self._stacking))
+        return list(self._read(argument, term).values())
+
+    def read_product(self, factors: Sequence[Any], term: Any) -> Pieces:
+        """Pieces of a product, record by record, of expressions with one entry a record."""
+        result: Pieces | None = None
+        for factor in sorted(factors, key=_cvxpy.has_variables, reverse=True):
+            own = self._read(factor, term)
+            result = own if result is None else product(own, result)
+        return result or {}
+
+    def _read(self, argument: Any, term: Any) -> Pieces:
         self._term = term
         n = record_count(argument)
         if n is None:
             self._refuse_shape(argument)
         self._n = n
-        return list(self._walk(argument).values())
+        return self._walk(argument)
 
     def _walk(self, node: Any) -> Pieces:
         kind = _cvxpy.kind(node)

@@ -16,7 +16,7 @@ from cvxqop.problem.describe import row_text
 from cvxqop.problem.erm import ERM, Texts
 from cvxqop.problem.private import match
 from cvxqop.problem.public import Stacking
-from cvxqop.problem.terms import LossTerm, TermReader
+from cvxqop.problem.terms import TermReader
 
 __all__ = ["read", "read_expression"]
 
@@ -100,12 +100,13 @@ def _read(objective: Any, constraints: list[Any], private: Sequence[Any], adjace
     reader = TermReader(data, text)
     reader.split(objective)
     checks.check_rest(reader.rest, text)
-    n = checks.common_count(reader.terms, text)
-    checks.check_weights(reader.terms, n, adjacency, text)
-    stacking = _stacking(reader.terms, text)
+    n = checks.common_count(reader.terms, reader.linear, text)
+    checks.check_weights([*reader.terms, *reader.linear], n, adjacency, text)
+    stacking = _stacking(reader, text)
     affine = AffineReader(data, stacking, text)
     pieces = [affine.read(term.argument, term.written) for term in reader.terms]
-    shared = assemble(reader.terms, pieces, n, stacking.dimension, text)
+    labels = [(term, affine.read_product(term.factors, term.written)) for term in reader.linear]
+    shared = assemble(reader.terms, pieces, labels, n, stacking.dimension, text)
     return ERM(
         variables=stacking.variables,
         rows=shared.rows,
@@ -120,6 +121,7 @@ def _read(objective: Any, constraints: list[Any], private: Sequence[Any], adjace
         has_offset=shared.rows.has_offset or data.dropped,
         texts=Texts(
             terms=tuple(text(term.written) for term in reader.terms),
+            labels=tuple(text(term.written) for term in reader.linear),
             row=row_text(shared.rows.pieces, stacking),
             rest=tuple(text(node) for node in reader.rest),
             constraints=tuple(text(constraint) for constraint in constraints),
@@ -127,14 +129,16 @@ def _read(objective: Any, constraints: list[Any], private: Sequence[Any], adjace
     )
 
 
-def _stacking(terms: Sequence[LossTerm], text: Callable[[Any], str]) -> Stacking:
+def _stacking(reader: TermReader, text: Callable[[Any], str]) -> Stacking:
     """θ: the variables of the losses in order of appearance."""
+    arguments = [(term.argument, term.written) for term in reader.terms]
+    arguments += [(term.factors[-1], term.written) for term in reader.linear]
     seen: dict[int, cp.Variable] = {}
-    for term in terms:
-        own = _cvxpy.variables(term.argument)
+    for argument, written in arguments:
+        own = _cvxpy.variables(argument)
         if not any(variable.size for variable in own):
             raise ProblemError(
-                f"The private term {text(term.written)} does not depend on a variable; remove it."
+                f"The private term {text(written)} does not depend on a variable; remove it."
             )
         for variable in own:
             checks.check_loss_variable(variable)

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import ProblemError
 from cvxqop.problem.erm import RowParts
+from cvxqop.problem.labels import read_labels
 from cvxqop.problem.losses import ScalarLoss
-from cvxqop.problem.pieces import Piece, Signature
+from cvxqop.problem.pieces import Piece, Pieces, Signature, linear_part
 from cvxqop.problem.rows import AffineRows
-from cvxqop.problem.terms import LossTerm
+from cvxqop.problem.terms import LinearTerm, LossTerm
 
 __all__ = ["Assembled", "assemble"]
 
@@ -34,11 +34,14 @@ class Assembled:
 def assemble(
     terms: Sequence[LossTerm],
     pieces: Sequence[Sequence[Piece]],
+    labels: Sequence[tuple[LinearTerm, Pieces]],
     n: int,
     dimension: int,
     text: Callable[[Any], str],
 ) -> Assembled:
     """One row a record for all terms; a term whose row is s times it has the loss t ↦ φ(s t).
+
+    ``labels`` are the linear terms with their pieces; they must be a number a record times the row.
 
     Raises
     ------
@@ -52,7 +55,8 @@ def assemble(
         losses.append((term.loss.scaled(ratio), term.weight))
         offsets.append([replace(p, g=p.g / ratio) for p in own if np.any(p.g)])
     linear = list(base.values())
-    rows = AffineRows(linear, offsets, n, dimension)
+    found = read_labels(base, terms, losses, labels, text) if labels else None
+    rows = AffineRows(linear, offsets, n, dimension, found)
     return Assembled(rows, tuple(losses), _parts(linear, n, dimension))
 
 
@@ -60,7 +64,7 @@ def _base(
     pieces: Sequence[Piece], term: LossTerm, text: Callable[[Any], str]
 ) -> tuple[dict[Signature, Piece], float]:
     """The pieces that make the row, with the sign made positive where φ is even."""
-    linear = _linear(pieces)
+    linear = linear_part(pieces)
     if not linear:
         raise ProblemError(
             f"The private term {text(term.written)} does not depend on a variable; remove it."
@@ -68,17 +72,6 @@ def _base(
     first = next(iter(linear.values())).G.data
     sign = -1.0 if first[0] < 0 and term.loss.even else 1.0
     return {key: replace(p, G=p.G * sign) for key, p in linear.items()}, sign
-
-
-def _linear(pieces: Sequence[Piece]) -> dict[Signature, Piece]:
-    linear = {}
-    for piece in pieces:
-        G = sp.csr_array(piece.G)
-        G.sum_duplicates()
-        G.eliminate_zeros()
-        if G.nnz:
-            linear[piece.signature] = replace(piece, G=G)
-    return linear
 
 
 def _ratio(
@@ -89,7 +82,7 @@ def _ratio(
     text: Callable[[Any], str],
 ) -> float:
     """s with row of ``pieces`` = s · base; decided on the structure and on public factors."""
-    own = _linear(pieces)
+    own = linear_part(pieces)
     if own.keys() == base.keys():
         known = next(iter(base.values())).G
         other = next(iter(own.values())).G

@@ -13,7 +13,7 @@ from cvxqop.errors import ProblemError
 from cvxqop.problem.affine import record_count
 from cvxqop.problem.private import PrivateData
 from cvxqop.problem.rows import AffineRows
-from cvxqop.problem.terms import LossTerm
+from cvxqop.problem.terms import LinearTerm, LossTerm
 
 __all__ = [
     "check_constraints",
@@ -71,19 +71,24 @@ def check_loss_variable(variable: cp.Variable) -> None:
             )
 
 
-def common_count(terms: Sequence[LossTerm], text: Text) -> int:
+def common_count(terms: Sequence[LossTerm], linear: Sequence[LinearTerm], text: Text) -> int:
     """n, the same for all terms."""
-    counts = [record_count(term.argument) for term in terms]
-    for term, n in zip(terms, counts, strict=True):
-        if n != counts[0]:
+    expressions = [(term.argument, term.written) for term in terms]
+    expressions += [(factor, term.written) for term in linear for factor in term.factors]
+    counts = [(record_count(node), written) for node, written in expressions]
+    n, first = counts[0]
+    for count, written in counts:
+        if count != n:
             raise ProblemError(
-                f"The private terms {text(terms[0].written)} and {text(term.written)} run over "
-                "different numbers of records. Every term must have one entry for each record."
+                f"The private terms {text(first)} and {text(written)} run over different numbers "
+                "of records. Every term must have one entry for each record."
             )
-    return counts[0] or 0
+    return n or 0
 
 
-def check_weights(terms: Sequence[LossTerm], n: int, adjacency: str, text: Text) -> None:
+def check_weights(
+    terms: Sequence[LossTerm | LinearTerm], n: int, adjacency: str, text: Text
+) -> None:
     for term in terms:
         if np.ndim(term.weight) and np.size(term.weight) not in (1, n):
             raise ProblemError(

@@ -66,6 +66,7 @@ class ClippedRows(Blocks):
             reach = offset + row_norm * float(np.linalg.norm(self._anchor))
             self._offset = max(0.0, offset - slack * reach)
         self._raise = nonfinite == "raise"
+        self.labels = rows.labels
 
     def take(self, start: int, stop: int) -> tuple[Any, Array]:
         """Rows and offsets of the records start…stop, clipped. No copy where nothing is clipped.
@@ -77,11 +78,12 @@ class ClippedRows(Blocks):
         """
         A, C = self._rows.take(start, stop)
         squares = _row_squares(A)
+        q = None if self.labels is None else self.labels.take(start, stop)
         # One pass flags what is not finite; overflow of finite numbers is told apart below.
         with np.errstate(over="ignore", invalid="ignore"):
-            finite = np.isfinite(squares.sum() + C.sum())
+            finite = np.isfinite(squares.sum() + C.sum() + (0.0 if q is None else q.sum()))
         if not finite:
-            A, C, squares = self._repair(A, C, squares)
+            A, C, squares = self._repair(A, C, squares, q)
         over = squares > self._threshold
         if over.any():
             factor = np.ones(len(squares))
@@ -95,9 +97,29 @@ class ClippedRows(Blocks):
             for start in range(0, self.n, size):
                 self.take(start, min(start + size, self.n))
 
-    def _repair(self, A: Any, C: Array, squares: Array) -> tuple[Any, Array, Array]:
+    def linear_term(self, size: int = 4096) -> Array:
+        """Σ_i q_i a_i (D,), the gradient of the linear part of the loss, q cut to its interval.
+
+        The labels of a logistic loss, log(1 + exp t) − y t, enter here: everything else of the
+        loss is Σ_j φ_j. Zeros where the loss has no linear part.
+        """
+        gradient = np.zeros(self.dimension)
+        if self.labels is None:
+            return gradient
+        for start in range(0, self.n, size):
+            stop = min(start + size, self.n)
+            A, _ = self.take(start, stop)
+            q = np.clip(self.labels.take(start, stop), self.labels.low, self.labels.high)
+            gradient += A.T @ np.where(np.isnan(q), 0.0, q)
+        return gradient
+
+    def _repair(
+        self, A: Any, C: Array, squares: Array, q: Array | None
+    ) -> tuple[Any, Array, Array]:
         """Deal with NaN, infinity and rows so large that their squares overflow."""
         dirty = ~(_finite_rows(A) & np.isfinite(C).all(axis=1))
+        if q is not None:
+            dirty |= ~np.isfinite(q)
         if dirty.any():
             if self._raise:
                 raise ProblemError(

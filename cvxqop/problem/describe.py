@@ -29,6 +29,9 @@ def describe(erm: ERM) -> str:
             else f"weight {float(weight):g}"
         )
         lines.append(f"    φ = {loss.name}; curvature κ = {loss.curvature:g}; {size}")
+    for text in erm.texts.labels:
+        lines.append(f"  {text}")
+        lines.append("    labels of the logistic loss, cut to its range of slopes")
     lines.append(f"Rows: n = {erm.rows.n} records, D = {erm.dimension}")
     lines.append(f"  a = {erm.texts.row}")
     lines.append("θ, in this order:")

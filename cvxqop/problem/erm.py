@@ -67,6 +67,7 @@ class Texts:
     """The problem in words, without an entry of an array."""
 
     terms: tuple[str, ...]
+    labels: tuple[str, ...]
     row: str
     rest: tuple[str, ...]
     constraints: tuple[str, ...]
@@ -121,6 +122,14 @@ class ERM:
     def dimension(self) -> int:
         """D, the length of θ."""
         return sum(variable.size for variable in self.variables)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the loss has a linear part Σ_i q_i (a_i'θ + c_i) beside the φ_j.
+
+        Its gradient is ``clipped(…).linear_term()``, which whoever minimises must add.
+        """
+        return self.rows.labels is not None
 
     @property
     def terms(self) -> tuple[str, ...]:

@@ -19,7 +19,17 @@ import scipy.sparse as sp
 
 from cvxqop._cvxpy import is_sparse
 
-__all__ = ["Column", "Leaf", "Piece", "Pieces", "Signature", "product", "times", "total"]
+__all__ = [
+    "Column",
+    "Leaf",
+    "Piece",
+    "Pieces",
+    "Signature",
+    "linear_part",
+    "product",
+    "times",
+    "total",
+]
 
 Array = npt.NDArray[np.float64]
 Signature = tuple[tuple[Any, ...], Any]
@@ -42,16 +52,17 @@ class Leaf:
 
     @property
     def sparse(self) -> bool:
-        """Whether the array is a SciPy sparse matrix."""
-        return bool(is_sparse(self.array))
+        """Whether slices of rows are SciPy sparse matrices."""
+        return is_sparse(self.array) or bool(getattr(self.array, "sparse", False))
 
     def take(self, start: int, stop: int) -> Any:
         """Rows start…stop as float64; a view where the array already is a dense float64 one."""
-        if self.sparse:
+        if is_sparse(self.array):
             if self._csr is None:
                 self._csr = sp.csr_array(self.array, dtype=np.float64)
             return self._csr[start:stop]
-        return np.asarray(self.array[start:stop], dtype=np.float64)
+        rows = self.array[start:stop]
+        return rows if is_sparse(rows) else np.asarray(rows, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +152,18 @@ def product(constant: Pieces, other: Pieces) -> Pieces:
             piece = replace(b, columns=columns + b.columns, G=b.G * scalar, g=b.g * scalar)
             products.append({piece.signature: piece})
     return total(products)
+
+
+def linear_part(pieces: Iterable[Piece]) -> Pieces:
+    """The pieces with G ≠ 0, in canonical form."""
+    linear: Pieces = {}
+    for piece in pieces:
+        G = sp.csr_array(piece.G)
+        G.sum_duplicates()
+        G.eliminate_zeros()
+        if G.nnz:
+            linear[piece.signature] = replace(piece, G=G)
+    return linear
 
 
 def _as_columns(piece: Piece) -> tuple[tuple[Column, ...], float]:

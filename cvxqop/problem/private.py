@@ -70,10 +70,13 @@ class PrivateData:
         return self._found.get(id(leaf))
 
     def contains(self, node: Any) -> bool:
-        """Whether a private leaf occurs in an expression or a constraint that is kept alive."""
+        """Whether records occur in an expression or a constraint that is kept alive."""
         known = self._contains.get(id(node))
         if known is None:
-            known = any(id(leaf) in self._found for leaf in _cvxpy.leaves(node))
+            known = any(
+                id(inner) in self._found or _cvxpy.holds_records(inner)
+                for inner in _cvxpy.nodes(node)
+            )
             self._contains[id(node)] = known
         return known
 

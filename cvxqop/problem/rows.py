@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ import scipy.sparse as sp
 from cvxqop._cvxpy import is_sparse
 from cvxqop.problem.pieces import Leaf, Piece
 
-__all__ = ["AffineRows", "ArrayRows", "Blocks", "Rows"]
+__all__ = ["AffineRows", "ArrayRows", "Blocks", "Labels", "Rows"]
 
 Array = npt.NDArray[np.float64]
 
@@ -34,6 +35,10 @@ class Rows(Protocol):
     def terms(self) -> int:
         """J, the number of losses that share the row."""
 
+    @property
+    def labels(self) -> Labels | None:
+        """The linear part of the loss, if any."""
+
     def take(self, start: int, stop: int) -> tuple[Any, Array]:
         """Rows A (stop − start, D), an ndarray or a CSR array, and offsets C (stop − start, J)."""
 
@@ -49,6 +54,25 @@ class Blocks:
             yield self.take(start, min(start + size, self.n))
 
 
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Numbers q_i, one a record, for a loss φ(t_i) + q_i t_i; q_i belongs into [low, high].
+
+    Cut to that interval, every slope φ' + q stays within the range of slopes of φ itself.
+    """
+
+    pieces: tuple[Piece, ...]
+    low: float
+    high: float
+
+    def take(self, start: int, stop: int) -> Array:
+        """q of the records start…stop, not cut."""
+        q = np.zeros(stop - start)
+        for piece in self.pieces:
+            q += _times(piece, start, stop)
+        return q
+
+
 class AffineRows(Blocks):
     """Rows and offsets given by pieces.
 
@@ -60,6 +84,8 @@ class AffineRows(Blocks):
         For each of the J losses, the pieces whose g make its offset.
     n, dimension : int
         Number of records, length of θ.
+    labels : Labels, optional
+        Linear part q_i (a_i'θ + c_i) of the loss.
     """
 
     def __init__(
@@ -68,7 +94,9 @@ class AffineRows(Blocks):
         offsets: Sequence[Sequence[Piece]],
         n: int,
         dimension: int,
+        labels: Labels | None = None,
     ) -> None:
+        self.labels = labels
         self.n, self.dimension, self.terms = n, dimension, len(offsets)
         self._linear, self._offsets = tuple(linear), tuple(tuple(pieces) for pieces in offsets)
         self.sparse = any(piece.matrix is not None and piece.matrix.sparse for piece in linear)
@@ -88,6 +116,7 @@ class AffineRows(Blocks):
     def leaves(self) -> list[Leaf]:
         """Every array that rows or offsets read, once each."""
         pieces = [*self._linear, *(piece for group in self._offsets for piece in group)]
+        pieces += self.labels.pieces if self.labels else ()
         unique = {id(leaf): leaf for piece in pieces for leaf in piece.leaves}
         return list(unique.values())
 
@@ -139,6 +168,7 @@ class ArrayRows(Blocks):
         self._C = C
         self.n, self.dimension = (int(side) for side in A.shape)
         self.terms = int(C.shape[1])
+        self.labels: Labels | None = None
         self.sparse = bool(is_sparse(A))
 
     def take(self, start: int, stop: int) -> tuple[Any, Array]:

@@ -19,8 +19,9 @@ from cvxqop.problem.affine import record_count
 from cvxqop.problem.losses import ScalarLoss, huber, logistic, squared, squared_hinge
 from cvxqop.problem.private import PrivateData
 from cvxqop.problem.public import constant_array, number
+from cvxqop.problem.weights import Weight
 
-__all__ = ["LossTerm", "TermReader"]
+__all__ = ["LinearTerm", "LossTerm", "TermReader"]
 
 Array = npt.NDArray[np.float64]
 
@@ -37,38 +38,13 @@ class LossTerm:
 
 
 @dataclass(frozen=True, eq=False)
-class _Factor:
-    """Weight collected on the way to an atom, and the numbers it is made of."""
+class LinearTerm:
+    """weight · Σ_i Π factors_i, linear in the variables: the label part of a logistic loss."""
 
-    weight: float | Array = 1.0
-    divisors: tuple[float, ...] = ()
-    averaged: tuple[int, ...] = ()
-
-    def times(self, scalar: float) -> _Factor:
-        """Multiplied by a number."""
-        divisors = (
-            (*self.divisors, 1.0 / scalar)
-            if scalar not in (0.0, 0.5, 1.0, 2.0)
-            else (self.divisors)
-        )
-        return _Factor(self.weight * scalar, divisors, self.averaged)
-
-    def over(self, scalar: float) -> _Factor:
-        """Divided by a number."""
-        return _Factor(self.weight / scalar, (*self.divisors, scalar), self.averaged)
-
-    def mean(self, n: int) -> _Factor:
-        """Marked as a mean over n records."""
-        return _Factor(self.weight, self.divisors, (*self.averaged, n))
-
-    def weighted(self, weights: Array) -> _Factor:
-        """Multiplied by one number a record."""
-        return _Factor(self.weight * weights, self.divisors, self.averaged)
-
-    def depends_on(self, n: int) -> bool:
-        """Whether it holds a factor 1/n or 1/(2n). Small n are told by the structure alone."""
-        close = [abs(d / n - k) < 1e-12 for d in self.divisors for k in (1, 2)] if n > 2 else []
-        return n in self.averaged or any(close)
+    weight: float | Array
+    factors: tuple[Any, ...]
+    written: Any
+    mean: bool
 
 
 class TermReader:
@@ -77,16 +53,20 @@ class TermReader:
     def __init__(self, private: PrivateData, text: Callable[[Any], str]) -> None:
         self._private, self._text = private, text
         self.terms: list[LossTerm] = []
+        self.linear: list[LinearTerm] = []
         self.rest: list[Any] = []
         self._written: Any = None
 
     def split(self, node: Any) -> None:
-        """Read the expression that is minimised into ``terms`` and ``rest``."""
-        self._split(node, _Factor(), node)
+        """Read the expression that is minimised into ``terms``, ``linear`` and ``rest``."""
+        self._split(node, Weight(), node)
+        if self.linear and not any(term.loss is logistic for term in self.terms):
+            self._written = self.linear[0].written
+            self._refuse(refusals.COMBINES)
 
-    def _split(self, node: Any, factor: _Factor, written: Any) -> None:
+    def _split(self, node: Any, factor: Weight, written: Any) -> None:
         if not self._private.contains(node):
-            weight = float(np.asarray(factor.weight))
+            weight = float(np.asarray(factor.value))
             self.rest.append(node if weight == 1.0 else weight * node)
             return
         kind = _cvxpy.kind(node)
@@ -108,7 +88,7 @@ class TermReader:
         else:
             self._loss(node, factor, kind)
 
-    def _loss(self, node: Any, factor: _Factor, kind: str) -> None:
+    def _loss(self, node: Any, factor: Weight, kind: str) -> None:
         """One term Σ_i φ(e_i), or a sum of several under one ``sum``."""
         if kind == "quad_over_lin" and node.axis is None:
             self._add(squared, factor.over(self._positive(node.args[1])), node.args[0])
@@ -116,6 +96,8 @@ class TermReader:
             self._add(squared, factor, node.args[0].args[0])
         elif kind == "sum" and (node.axis is None or node.size == 1):
             self._elementwise(node.args[0], factor)
+        elif kind == "glm_loss":
+            self._add(node.loss, factor, node)
         elif kind == "matmul":
             self._weighted_sum(node, factor)
         elif node.size == 1 and kind in ("power", "huber", "logistic"):
@@ -123,14 +105,16 @@ class TermReader:
         else:
             self._refuse_atom(node, kind)
 
-    def _elementwise(self, node: Any, factor: _Factor) -> None:
+    def _elementwise(self, node: Any, factor: Weight) -> None:
         """Σ over the entries of ``node``, weighted by ``factor``."""
         if not self._private.contains(node):
             self._refuse(
                 "adds up public entries, one a record; write that part as a term of its own"
             )
         kind = _cvxpy.kind(node)
-        if kind == "add":
+        if _cvxpy.is_linear(node) and _cvxpy.has_variables(node):
+            self._add_linear(factor, (node,))
+        elif kind == "add":
             for argument in node.args:
                 self._elementwise(argument, factor)
         elif kind == "neg":
@@ -162,8 +146,8 @@ class TermReader:
         else:
             self._refuse_atom(node, kind)
 
-    def _add(self, loss: ScalarLoss, factor: _Factor, argument: Any) -> None:
-        weights = np.asarray(factor.weight)
+    def _add(self, loss: ScalarLoss, factor: Weight, argument: Any) -> None:
+        weights = np.asarray(factor.value)
         if np.any(weights < 0):
             self._refuse(
                 "has a negative weight, so it is not convex; losses are minimised with positive "
@@ -180,18 +164,25 @@ class TermReader:
         weight = float(weights) if weights.ndim == 0 else np.asarray(weights, dtype=np.float64)
         self.terms.append(LossTerm(loss, weight, argument, self._written, mean))
 
-    def _weighted_sum(self, node: Any, factor: _Factor) -> None:
+    def _add_linear(self, factor: Weight, factors: tuple[Any, ...]) -> None:
+        n = record_count(factors[0])
+        mean = n is not None and factor.depends_on(n)
+        self.linear.append(LinearTerm(factor.value, factors, self._written, mean))
+
+    def _weighted_sum(self, node: Any, factor: Weight) -> None:
         """weights @ (…): a public vector times one entry a record."""
         left, right = node.args
-        if left.size == right.size and node.size == 1:
-            for constant, other in ((left, right), (right, left)):
-                loss = _cvxpy.has_variables(other) and not _cvxpy.is_linear(other)
-                if loss and not _cvxpy.has_variables(constant):
-                    self._elementwise(other, factor.weighted(self._weights(constant)))
-                    return
+        constant, other = self._constant_side(node)
+        if left.size == right.size and node.size == 1 and not _cvxpy.has_variables(constant):
+            if not _cvxpy.is_linear(other):
+                self._elementwise(other, factor.weighted(self._weights(constant)))
+                return
+            if _cvxpy.has_variables(other):
+                self._add_linear(factor, (constant, other))
+                return
         self._refuse(refusals.COMBINES)
 
-    def _divide(self, node: Any, factor: _Factor) -> _Factor:
+    def _divide(self, node: Any, factor: Weight) -> Weight:
         bottom = node.args[1]
         inner = bottom.args[0] if _cvxpy.kind(bottom) == "promote" else bottom
         if self._private.contains(bottom):
