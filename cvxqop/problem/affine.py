@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
+from cvxqop.problem import refusals
 from cvxqop.problem.matrix import Factor, MatrixReader
 from cvxqop.problem.pieces import Column, Piece, Pieces, product, times, total
 from cvxqop.problem.private import PrivateData
@@ -76,7 +77,8 @@ class AffineReader:
         self._term = term
         n = record_count(argument)
         if n is None:
-            self._refuse_shape(argument)
+            reason = refusals.of_shape(argument)
+            raise ProblemError(f"The private term {self._text(term)} {reason}.")
         self._n = n
         return self._walk(argument)
 
@@ -240,32 +242,3 @@ class AffineReader:
             f"{self._text(node)} in the term {self._text(self._term)} {reason}. Row i of a private "
             "loss must be affine in the variables and depend on record i alone."
         ) from None
-
-    def _refuse_shape(self, argument: Any) -> NoReturn:
-        shapes = _broadcast_shapes(argument)
-        if shapes:
-            raise ProblemError(
-                f"The term {self._text(self._term)} combines arrays of shapes "
-                f"{' and '.join(shapes)}, which broadcast to {tuple(argument.shape)}: every record "
-                "would meet every other. Give both sides the same shape, (n,) or (n, 1)."
-            )
-        raise ProblemError(
-            f"The term {self._text(self._term)} has an argument of shape {tuple(argument.shape)}: "
-            "several outputs a record. A record's Hessian may then have rank above one, and the "
-            "mechanisms for it do not exist yet. Use one output a record."
-        )
-
-
-def _broadcast_shapes(node: Any) -> list[str]:
-    """Shapes of the operands that a broadcast inside ``node`` brought to its shape."""
-    if _cvxpy.kind(node) in ("add", "multiply", "divide"):
-        inner = [a.args[0] for a in node.args if _cvxpy.kind(a) == "broadcast"]
-        if any(argument.size != 1 for argument in inner):
-            operands = [a.args[0] if _cvxpy.kind(a) == "broadcast" else a for a in node.args]
-            return sorted({str(tuple(a.shape)) for a in operands})
-    for argument in node.args:
-        if argument.shape == node.shape:
-            found = _broadcast_shapes(argument)
-            if found:
-                return found
-    return []

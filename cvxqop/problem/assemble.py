@@ -10,9 +10,9 @@ import numpy as np
 
 from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import ProblemError
-from cvxqop.problem.erm import RowParts
 from cvxqop.problem.labels import read_labels
 from cvxqop.problem.losses import ScalarLoss
+from cvxqop.problem.parts import RowParts
 from cvxqop.problem.pieces import Piece, Pieces, Signature, linear_part
 from cvxqop.problem.rows import AffineRows
 from cvxqop.problem.terms import LinearTerm, LossTerm

@@ -8,7 +8,7 @@ import numpy as np
 
 from cvxqop._cvxpy import is_sparse
 
-__all__ = ["NO_MATCH", "is_zero", "record_axis"]
+__all__ = ["NO_MATCH", "is_constant", "is_zero", "record_axis"]
 
 _BLOCK = 1 << 18  # entries compared at a time
 
@@ -33,6 +33,11 @@ def record_axis(entry: Any, value: Any) -> Any:
     if straight and turned:
         return None
     return 0 if straight else 1 if turned else NO_MATCH
+
+
+def is_constant(array: Any) -> bool:
+    """Whether all entries of a dense array are the same number."""
+    return bool(not is_sparse(array) and array.size > 0 and np.all(array == array.flat[0]))
 
 
 def is_zero(array: Any) -> bool:

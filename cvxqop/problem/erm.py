@@ -14,63 +14,12 @@ from cvxqop.errors import OptionError, ProblemError
 from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.clipping import ClippedRows
 from cvxqop.problem.losses import ScalarLoss
+from cvxqop.problem.parts import Constants, RowParts, Texts
 from cvxqop.problem.rows import Rows
 
 __all__ = ["ERM", "Constants", "RowParts", "Texts"]
 
 Array = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Constants:
-    """What privacy needs to know of a loss: bounds over every record that could occur.
-
-    Attributes
-    ----------
-    row_norm : float
-        R, bound on ‖a‖, public part included.
-    smoothness : float
-        L = R² Σ_j κ_j w_j ≥ ‖∇²ℓ‖.
-    anchor_gradient : float
-        G0 = R Σ_j w_j sup_{|t| ≤ B} |φ_j'(t)| ≥ ‖∇ℓ(θ0)‖.
-    quadratic : bool
-        Whether every φ_j is quadratic.
-    """
-
-    row_norm: float
-    smoothness: float
-    anchor_gradient: float
-    quadratic: bool
-
-
-@dataclass(frozen=True)
-class RowParts:
-    """What the row is made of.
-
-    Attributes
-    ----------
-    private : bool
-        Whether some part of a comes from private data (else only the offset does).
-    public_norm : float
-        Largest norm of the public part over the records.
-    overlap : bool
-        Whether both parts meet on the same entries of θ.
-    """
-
-    private: bool
-    public_norm: float
-    overlap: bool
-
-
-@dataclass(frozen=True)
-class Texts:
-    """The problem in words, without an entry of an array."""
-
-    terms: tuple[str, ...]
-    labels: tuple[str, ...]
-    row: str
-    rest: tuple[str, ...]
-    constraints: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,12 @@ import numpy as np
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
-from cvxqop.problem.compare import NO_MATCH, is_zero, record_axis
+from cvxqop.problem.compare import NO_MATCH, is_constant, is_zero, record_axis
 
 __all__ = ["PrivateData", "match"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Entry:
     """One element of ``private``: its array, and the CVXPY leaf it was given as, if any."""
 
@@ -100,11 +100,12 @@ def match(private: Sequence[Any], roots: Iterable[Any]) -> PrivateData:
     """
     entries = _entries(private)
     leaves = {id(leaf): leaf for root in roots for leaf in _cvxpy.leaves(root)}
+    sources = {_cvxpy.source(leaf) for leaf in leaves.values()} | set(leaves)
     found: dict[int, Match] = {}
     for key, leaf in leaves.items():
-        if _cvxpy.kind(leaf) == "variable":
+        if _cvxpy.kind(leaf) == "variable" or _cvxpy.leaf_value(leaf) is None:
             continue
-        hit = _find(leaf, entries)
+        hit = _find(leaf, entries, sources)
         if hit is not None:
             found[key] = hit
     matched = [entries[i] for i in sorted({hit.entry for hit in found.values()})]
@@ -163,22 +164,23 @@ def _entry(item: Any, name: str) -> _Entry:
     return _Entry(array, leaf, item, label)
 
 
-def _find(leaf: Any, entries: Sequence[_Entry]) -> Match | None:
+def _find(leaf: Any, entries: Sequence[_Entry], sources: set[int | None]) -> Match | None:
     for i, entry in enumerate(entries):
         if entry.leaf is leaf:
             return Match(i, 0 if leaf.size > 1 else None)
     if leaf.ndim == 0:
         return None
     value = _cvxpy.leaf_value(leaf)
-    if value is None:
-        return None
-    # Where two entries hold the same values, the array that CVXPY copied decides.
-    source = getattr(leaf, "_value_source_id", None)
-    order = sorted(range(len(entries)), key=lambda i: id(entries[i].given) != source)
-    for i in order:
-        axis = record_axis(entries[i].array, value)
-        if axis is not NO_MATCH:
-            return Match(i, axis)
+    # Where two arrays hold the same values, the one that CVXPY copied decides.
+    source = _cvxpy.source(leaf)
+    for entry in sorted(entries, key=lambda entry: id(entry.given) != source):
+        axis = record_axis(entry.array, value)
+        if axis is NO_MATCH:
+            continue
+        # A column of ones is not the target that happens to be constant.
+        elsewhere = source is not None and source != id(entry.given) and id(entry.given) in sources
+        if not (elsewhere and is_constant(entry.array)):
+            return Match(entries.index(entry), axis)
     return None
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from cvxqop import _cvxpy
 
-__all__ = ["COMBINES", "SHAPES", "of_atom", "weights"]
+__all__ = ["COMBINES", "SHAPES", "of_atom", "of_shape", "weights"]
 
 COMBINES = (
     "is linear or quadratic in records that it combines; it is not a sum of losses φ(a'θ + c) over "
@@ -58,3 +58,33 @@ def weights(names: str) -> str:
         "square, sum_squares(multiply(sqrt_weights, X @ w - y)), and list them in private: they "
         "are then part of the clipped row"
     )
+
+
+def of_shape(argument: Any) -> str:
+    """Reason for an argument with more than one entry a record."""
+    shapes = _broadcast_shapes(argument)
+    shape = tuple(argument.shape)
+    if shapes:
+        return (
+            f"combines arrays of shapes {' and '.join(shapes)}, which broadcast to {shape}: every "
+            f"record would meet every other; {SHAPES}"
+        )
+    return (
+        f"has an argument of shape {shape}: several outputs a record. A record's Hessian may then "
+        "have rank above one, and the mechanisms for it do not exist yet. Use one output a record"
+    )
+
+
+def _broadcast_shapes(node: Any) -> list[str]:
+    """Shapes of the operands that a broadcast inside ``node`` brought to its shape."""
+    if _cvxpy.kind(node) in ("add", "multiply", "divide"):
+        inner = [a.args[0] for a in node.args if _cvxpy.kind(a) == "broadcast"]
+        if any(argument.size != 1 for argument in inner):
+            operands = [a.args[0] if _cvxpy.kind(a) == "broadcast" else a for a in node.args]
+            return sorted({str(tuple(a.shape)) for a in operands})
+    for argument in node.args:
+        if argument.shape == node.shape:
+            found = _broadcast_shapes(argument)
+            if found:
+                return found
+    return []

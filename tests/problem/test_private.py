@@ -106,6 +106,19 @@ def test_zeros_that_cvxpy_dropped(kind):
     assert erm.constants(bounds) == same.constants(bounds)
 
 
+@pytest.mark.parametrize("as_constant", [False, True])
+def test_a_constant_target_is_not_the_column_of_ones(as_constant):
+    """The intercept stays public, and the constants the same, whatever the target holds."""
+    b = cp.Variable((1,))
+    found = []
+    for y in (np.ones(6), Y):
+        target = cp.Constant(y) if as_constant else y
+        loss = cp.sum_squares(X @ w + np.ones((6, 1)) @ b - target)
+        erm = read(cp.Problem(cp.Minimize(loss)), [X, target])
+        found.append((erm.constants(Bounds(1.0, offset=1.0)), erm.row_parts))
+    assert found[0] == found[1]
+
+
 def test_names():
     P = cp.Parameter((6, 3), name="P", value=X)
     C = cp.Constant(Y, name="target")

@@ -1,0 +1,201 @@
+"""Nodes of CVXPY's trees: their kinds, their leaves, their values without side effects.
+
+The rest of the library asks ``kind(node)`` and compares strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import scipy.sparse as sp
+from cvxpy.atoms.affine.add_expr import AddExpression
+from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression, multiply
+from cvxpy.atoms.affine.broadcast_to import broadcast_to
+from cvxpy.atoms.affine.conj import conj
+from cvxpy.atoms.affine.diag import diag_vec
+from cvxpy.atoms.affine.index import index
+from cvxpy.atoms.affine.promote import Promote
+from cvxpy.atoms.affine.reshape import reshape
+from cvxpy.atoms.affine.sum import Sum
+from cvxpy.atoms.affine.transpose import transpose
+from cvxpy.atoms.affine.unary_operators import NegExpression
+from cvxpy.atoms.elementwise.abs import abs as abs_atom
+from cvxpy.atoms.elementwise.huber import huber
+from cvxpy.atoms.elementwise.logistic import logistic
+from cvxpy.atoms.elementwise.maximum import maximum
+from cvxpy.atoms.elementwise.power import Power
+from cvxpy.atoms.pnorm import Pnorm
+from cvxpy.atoms.quad_over_lin import quad_over_lin
+
+__all__ = [
+    "attributes",
+    "evaluate",
+    "exponent",
+    "given_name",
+    "has_variables",
+    "holds_records",
+    "index_key",
+    "is_leaf",
+    "is_linear",
+    "is_sparse",
+    "kind",
+    "leaf_value",
+    "leaves",
+    "nodes",
+    "source",
+    "variables",
+]
+
+# multiply derives from MulExpression, so it comes first; bases cover their approximations.
+_KINDS: tuple[tuple[type, str], ...] = (
+    (cp.Variable, "variable"),
+    (cp.Parameter, "parameter"),
+    (cp.Constant, "constant"),
+    (AddExpression, "add"),
+    (NegExpression, "neg"),
+    (multiply, "multiply"),
+    (MulExpression, "matmul"),
+    (DivExpression, "divide"),
+    (Promote, "promote"),
+    (broadcast_to, "broadcast"),
+    (reshape, "reshape"),
+    (transpose, "transpose"),
+    (conj, "conj"),
+    (diag_vec, "diag"),
+    (index, "index"),
+    (Sum, "sum"),
+    (Power, "power"),
+    (Pnorm, "pnorm"),
+    (abs_atom, "abs"),
+    (maximum, "maximum"),
+    (huber, "huber"),
+    (logistic, "logistic"),
+    (quad_over_lin, "quad_over_lin"),
+)
+
+_LINEAR = frozenset(
+    {"add", "neg", "multiply", "matmul", "divide", "promote", "broadcast", "reshape"}
+    | {"transpose", "conj", "diag", "index", "sum"}
+)
+
+_CLASS_NAMES = {"QuadForm": "quad_form", "NormInf": "norm_inf", "GLMLoss": "glm_loss"}
+
+
+def kind(node: Any) -> str:
+    """Name of the kind of an expression; the class name in lower case where it has none here."""
+    for cls, name in _KINDS:
+        if isinstance(node, cls):
+            return name
+    return _CLASS_NAMES.get(type(node).__name__, type(node).__name__.lower())
+
+
+def is_sparse(array: Any) -> bool:
+    """Whether an array is a SciPy sparse matrix or array."""
+    return bool(sp.issparse(array))
+
+
+def nodes(node: Any) -> Iterator[Any]:
+    """Nodes of an expression, an objective or a constraint in order of appearance, once each."""
+    seen: set[int] = set()
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        if not is_leaf(current):
+            stack.extend(reversed(current.args))
+
+
+def is_leaf(node: Any) -> bool:
+    """Whether a node is a variable, a constant or a parameter."""
+    return isinstance(node, (cp.Variable, cp.Constant, cp.Parameter))
+
+
+def leaves(node: Any) -> Iterator[Any]:
+    """Leaves in order of appearance, once each."""
+    return (current for current in nodes(node) if is_leaf(current))
+
+
+def holds_records(node: Any) -> bool:
+    """Whether a node is a term that keeps its records outside CVXPY."""
+    return bool(getattr(node, "holds_records", False))
+
+
+def variables(node: Any) -> list[cp.Variable]:
+    """Variables in order of appearance."""
+    return [leaf for leaf in leaves(node) if kind(leaf) == "variable"]
+
+
+def has_variables(node: Any) -> bool:
+    """Whether a variable occurs. (CVXPY's ``is_constant`` calls every empty shape constant.)"""
+    return any(kind(leaf) == "variable" for leaf in leaves(node))
+
+
+def is_linear(node: Any) -> bool:
+    """Whether only sums, products, selections and rearrangements occur; reads no array."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if is_leaf(current):
+            continue
+        if kind(current) not in _LINEAR:
+            return False
+        stack.extend(current.args)
+    return True
+
+
+def attributes(variable: Any) -> tuple[str, ...]:
+    """Names of the attributes that a variable was created with, such as nonneg."""
+    return tuple(
+        name
+        for name, value in variable.attributes.items()
+        if value is not None and value is not False and not (np.ndim(value) and not len(value))
+    )
+
+
+def leaf_value(leaf: Any) -> Any:
+    """Array held by a constant or parameter, not copied; None for a parameter without value."""
+    if kind(leaf) == "constant":
+        return leaf._value
+    return leaf.value_sparse if leaf.attributes.get("sparsity") else leaf.value
+
+
+def source(leaf: Any) -> int | None:
+    """``id`` of the array that a constant was copied from, where CVXPY knows it."""
+    found = getattr(leaf, "_value_source_id", None)
+    return found if isinstance(found, int) else None
+
+
+def given_name(leaf: Any) -> str | None:
+    """Name of a parameter, or the one that a constant was given; never a constant's entries."""
+    name = leaf._name if kind(leaf) == "constant" else leaf.name()
+    return name if isinstance(name, str) else None
+
+
+def exponent(node: Any) -> float:
+    """Exponent of a power or order of a p-norm."""
+    p = node.p
+    return float(p.value) if hasattr(p, "value") else float(p)
+
+
+def index_key(node: Any) -> tuple[Any, ...]:
+    """Slices of an indexing node, one per axis of its argument."""
+    return tuple(node.key)
+
+
+def evaluate(node: Any, values: Mapping[int, Any]) -> Any:
+    """Value of an expression with ``values[variable.id]`` in place of the variables' own values."""
+    name = kind(node)
+    if name == "variable":
+        return values[node.id]
+    if name in ("constant", "parameter"):
+        return leaf_value(node)
+    arguments = [evaluate(argument, values) for argument in node.args]
+    if name not in ("add", "matmul", "multiply"):
+        arguments = [a.toarray() if is_sparse(a) else np.asarray(a) for a in arguments]
+    return node.numeric(arguments)
