@@ -257,7 +257,8 @@ class FiniteSum:
 
 
 def _squares(A: Any) -> float:
-    data = A.data if sp.issparse(A) else A.reshape(-1)
+    sparse: bool = sp.issparse(A)
+    data = A.data if sparse else A.reshape(-1)
     return float(np.dot(data, data))
 
 

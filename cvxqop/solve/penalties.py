@@ -65,6 +65,16 @@ class GroupNorm:
         shrink = np.maximum(0.0, 1.0 - t * self.weights / np.maximum(norms, 1e-300))
         return np.asarray(y * np.repeat(shrink, self.lengths))
 
+    def subgradient(self, y: Array, near: Array) -> Array:
+        """The only subgradient where a group is not zero, elsewhere ``near`` cut to length w_G."""
+        lengths = self._norms(y)
+        unit = y * np.repeat(self.weights / np.where(lengths > 0.0, lengths, 1.0), self.lengths)
+        own = self._norms(near)
+        cut = near * np.repeat(
+            np.minimum(1.0, self.weights / np.maximum(own, 1e-300)), self.lengths
+        )
+        return np.where(np.repeat(lengths > 0.0, self.lengths), unit, cut)
+
 
 @dataclass(frozen=True)
 class MaxNorm:

@@ -268,30 +268,34 @@ class Intersection:
     """Several sets on the same coordinates, by Dykstra's algorithm in the product space.
 
     The normal is the sum of one normal per set, n_k normal to C_k at y_k, and
-    Σ_k n_k'(y_k − z) bounds its support function against the returned point z.
+    Σ_k n_k'(y_k − z) bounds its support function against the returned point z. Each call starts
+    from the normals of the last one: Dykstra's is ascent on the dual, from wherever it starts.
     """
 
     def __init__(self, sets: list[Placement], dimension: int) -> None:
         self._sets, self._d = sets, dimension
+        self._normals = [np.zeros(len(s.index)) for s in sets]
 
-    def project(self, y: Array, *, sweeps: int = 2000, tolerance: float = 1e-14) -> Projection:
+    def project(self, y: Array, *, sweeps: int = 500, tolerance: float = 1e-14) -> Projection:
         """Cycle through the sets until a sweep moves nothing."""
+        normals = self._normals
         z = y.copy()
-        normals = [np.zeros(len(s.index)) for s in self._sets]
-        points = [y[s.index] for s in self._sets]
-        scale = 1.0 + float(np.linalg.norm(y))
+        for s, n in zip(self._sets, normals, strict=True):
+            z[s.index] -= n
+        points = [z[s.index] for s in self._sets]
         slack = 0.0
+        limit = tolerance * (1.0 + float(np.linalg.norm(y)))
         for _ in range(sweeps):
-            before = z.copy()
-            slack = 0.0
-            change = 0.0
+            slack = change = 0.0
             for k, s in enumerate(self._sets):
-                found = s.project(z[s.index] + normals[k])
-                change = max(change, float(np.linalg.norm(found.normal - normals[k])))
-                normals[k], points[k] = found.normal, found.point
+                before = z[s.index]
+                found = s.project(before + normals[k])
+                change = max(change, float(np.abs(found.normal - normals[k]).max(initial=0.0)))
+                change = max(change, float(np.abs(found.point - before).max(initial=0.0)))
+                normals[k] = found.normal
+                points[k] = z[s.index] = found.point
                 slack += found.slack
-                z[s.index] = found.point
-            if max(change, float(np.linalg.norm(z - before))) <= tolerance * scale:
+            if change <= limit:
                 break
         normal = np.zeros(self._d)
         violation = 0.0

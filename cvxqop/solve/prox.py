@@ -119,7 +119,7 @@ class _Penalties:
             self._absolute(factor, found[0], found[1], term)
         elif (square := squared_norm(term)) is not None:
             self._square(factor * square[0], square[1], None)
-        elif kind(term) == "quadform":
+        elif kind(term) == "quad_form":
             P = constant(term.args[1])
             if P is None:
                 raise NotSplittable(term)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop.solve.penalties import Placed, soft
+from cvxqop.solve.penalties import GroupNorm, Placed, soft
 from cvxqop.solve.projections import Placement, Projection
 
 __all__ = ["Candidate", "Rest"]
@@ -141,28 +142,65 @@ class Rest:
         units = 4.0 if self.separable else 16.0 + 2.0 * np.sqrt(self.dimension)
         return ROUNDING * units * float(sum(np.linalg.norm(v) for v in vectors))
 
+    def nearest_subgradient(self, z: Array, target: Array) -> Array:
+        """The subgradient of g + ι_C at z nearest to ``target``, exactly; needs ``separable``."""
+        side = np.sign(z - self.kinks)
+        low = np.where(side == 0.0, -self.weights, side * self.weights)
+        high = np.where(side == 0.0, self.weights, side * self.weights)
+        low = np.where(z <= self.lower, -np.inf, low)
+        high = np.where(z >= self.upper, np.inf, high)
+        return np.clip(target, low, high)
+
     def split_candidate(self, u_g: Array, projection: Projection, t: float) -> Candidate:
         """ε-subgradient at z = P_C(y) from u_g ∈ ∂g anywhere and the normal (y − z)/t."""
         z = projection.point
-        slack = projection.slack / t + self.bregman(z, u_g)
+        u_g, slack = self.bregman(z, u_g)
+        slack += projection.slack / t
         normal = projection.normal / t
         error = self._rounding(z / t, u_g, normal)
         return Candidate(z, u_g + normal, slack, projection.violation, error)
 
-    def bregman(self, z: Array, u: Array) -> float:
-        """Upper bound on max_c [g(z) − g(c) − u'(z − c)] for u a subgradient of g somewhere.
+    def transferred(self, found: Candidate, z: Array) -> Candidate:
+        """The subgradient of a candidate as an ε-subgradient at another point z of C."""
+        w, u = found.point, found.subgradient
+        if not self.separable:
+            own, moved = self.value(z) + self.value(w), np.abs(u) @ np.abs(z - w)
+            slack = max(0.0, self.value(z) - self.value(w) - float(u @ (z - w)))
+            slack += ROUNDING * (self.dimension + 8) * (own + float(moved))
+            return Candidate(z, u, found.slack + slack, found.violation, found.error)
+        u_g = np.clip(u, -self.weights, self.weights)
+        # What exceeds the weights is normal to the box, up to rounding where there is no bound.
+        normal = u - u_g
+        bound = np.where(normal > 0.0, self.upper, self.lower)
+        normal = np.where(np.isfinite(bound), normal, 0.0)
+        room = np.where(normal != 0.0, bound - z, 0.0)
+        u_g, slack = self.bregman(z, u_g)
+        return Candidate(z, u_g + normal, slack + float(normal @ room))
 
-        Norms are positively homogeneous, so the maximum is g(z) − u'(z − centre).
+    def bregman(self, z: Array, u: Array) -> tuple[Array, float]:
+        """u, and a bound on max_c [g(z) − g(c) − u'(z − c)], for u a subgradient of g somewhere.
+
+        Norms are positively homogeneous, so the maximum is g(z) − u'(z − centre). Where u is as
+        good as the subgradient of a group norm at z itself, that one is returned: its slack is 0,
+        while the difference of two equal sums would leave their rounding.
         """
+        u = u.copy()
         centred = z - self.kinks
         # No digits cancel: |u| ≤ weights, and both factors are exact to one rounding.
         gaps = (self.weights - u * np.sign(centred)) * np.abs(centred)
         total = 0.0
         for norm in self.norms:
             index, centre = norm.index, -norm.shift / norm.scale
+            gaps[index] = 0.0
+            if isinstance(norm.norm, GroupNorm) and not np.any(self.weights[index]):
+                y = norm.scale * z[index] + norm.shift
+                exact = norm.scale * norm.norm.subgradient(y, u[index] / norm.scale)
+                if np.linalg.norm(exact - u[index]) <= 1e-6 * np.linalg.norm(exact):
+                    u[index] = exact
+                    continue
             own = norm.value(z) + float(self.weights[index] @ np.abs(centred[index]))
             terms = u[index] * (z[index] - centre)
-            gaps[index] = 0.0
-            rounding = ROUNDING * (len(index) + 8) * (own + float(np.abs(terms).sum()))
-            total += max(own - float(terms.sum()), 0.0) + rounding
-        return total + float(np.sum(np.maximum(gaps, 0.0)))
+            sides = 8.0 + np.sqrt(len(index))
+            rounding = ROUNDING * sides * (own + float(np.abs(terms).sum()))
+            total += max(own - math.fsum(terms), 0.0) + rounding
+        return u, total + float(np.sum(np.maximum(gaps, 0.0)))

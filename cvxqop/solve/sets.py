@@ -104,26 +104,23 @@ class SetReader:
 
     def _level_set(self, expression: Any, constraint: Any) -> None:
         """factor · h(θ) + affine ≤ 0 for one convex h."""
-        A: Any = sp.csr_array((1, self.stack.dimension), dtype=np.float64)
-        b = 0.0
+        slope, b = np.zeros(self.stack.dimension), 0.0
         curved: list[tuple[float, Any]] = []
         for factor, term in summands(expression):
             if term.is_affine():
                 affine = self.stack.affine(term)
-                A, b = (
-                    A + factor * sp.csr_array(affine.A.sum(axis=0).reshape(1, -1)),
-                    b + factor * float(affine.b.sum()),
-                )
+                slope += factor * np.asarray(affine.A.sum(axis=0)).reshape(-1)
+                b += factor * float(affine.b.sum())
             else:
                 curved.append((factor, term))
         if len(curved) != 1 or curved[0][0] <= 0.0:
             raise NotSplittable(constraint, "is a constraint without a known projection")
         factor, term = curved[0]
-        A = sp.csr_array(A)
-        A.eliminate_zeros()
-        if A.nnz:
+        if np.any(slope):
             if kind(term) == "pnorm" and exponent(term) == 2 and term.axis is None:
-                self._norm_cone(factor, term.args[0], Affine(-A, np.array([-b])), constraint)
+                self._norm_cone(
+                    factor, term.args[0], Affine(-slope[None, :], np.array([-b])), constraint
+                )
                 return
             raise NotSplittable(constraint, "is a constraint without a known projection")
         self._ball(term, -b / factor, constraint)

@@ -200,22 +200,9 @@ def _direct(
     if not np.array_equal(_free(rest, z)[free], pattern[free]):
         return None
     gradient = offset + form.apply(z)
-    # The subgradient is fixed by the gradient at a kink or a bound, by the pattern elsewhere.
-    held = pattern == 0.0
-    slope = rest.weights * np.where(held, 0.0, pattern)
-    u = np.where(held, _nearest_subgradient(rest, z, -gradient), slope)
+    u = rest.nearest_subgradient(z, -gradient)
     candidate = Candidate(z, u)
     return Outcome(candidate, gradient + u, True, 0)
-
-
-def _nearest_subgradient(rest: Rest, z: Array, target: Array) -> Array:
-    """The subgradient of g + ι_box at z that is nearest to ``target``, entry by entry."""
-    side = np.sign(z - rest.kinks)
-    low = np.where(side == 0.0, -rest.weights, side * rest.weights)
-    high = np.where(side == 0.0, rest.weights, side * rest.weights)
-    low = np.where(z <= rest.lower, -np.inf, low)
-    high = np.where(z >= rest.upper, np.inf, high)
-    return np.clip(target, low, high)
 
 
 def _three_operator(
@@ -225,7 +212,7 @@ def _three_operator(
     t = 1.5 / L
     offset = gradient - form.apply(centre)
     anderson = _Anderson()
-    x = centre - t * 0.0
+    x = centre
     outcome = None
     for k in range(1, max_iter + 1):
         theta, u_g = rest.prox_penalty(x, t)

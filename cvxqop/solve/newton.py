@@ -1,0 +1,235 @@
+"""Sub-sampled proximal Newton around the splitting engine: the default of STOTOS.
+
+Each outer iteration costs one pass over the data for the exact gradient. The model's Hessian comes
+from a few rows, S + (n/n_s) Σ φ'' a a', or is exact for a quadratic form. The certificate, not the
+model, says when to stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from cvxqop.errors import AccuracyError
+from cvxqop.solve.certificate import Certificate, Curvature, certify, localised
+from cvxqop.solve.monitor import Goal, Monitor, failure
+from cvxqop.solve.oracle import Evaluation, FiniteSum, Quadratic, weighted_gram
+from cvxqop.solve.rest import Candidate, Rest
+from cvxqop.solve.splitting import DenseForm, Form, LowRankForm, minimise_form
+
+__all__ = ["Certified", "minimise_quadratic", "minimise_sum"]
+
+Array = npt.NDArray[np.float64]
+
+GRAM_DIMENSION = 200
+SAMPLE_BLOCK = 512
+STALLED = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Certified:
+    """A feasible point, its certificate, and Φ there (up to the constant of r)."""
+
+    candidate: Candidate
+    certificate: Certificate
+    value: float
+
+
+def minimise_quadratic(
+    quadratic: Quadratic,
+    rest: Rest,
+    start: Array,
+    goal: Goal,
+    monitor: Monitor,
+    curvature: Curvature | None = None,
+) -> Certified:
+    """Minimise a quadratic form plus the rest until the goal is certified."""
+    bound = curvature or Curvature(quadratic.H)
+    form = DenseForm(quadratic.H)
+    best: list[Certified] = []
+    checked = [np.inf]
+
+    def done(candidate: Candidate, residual: Array) -> bool:
+        size = float(np.linalg.norm(residual))
+        if size > 0.5 * checked[0]:
+            return False
+        checked[0] = size
+        found = judge(quadratic.evaluate(candidate.point), candidate, rest, bound)
+        monitor.check_time()
+        if not best or found.certificate.gap < best[-1].certificate.gap:
+            best[:] = [found]
+        return goal.met(found.certificate, found.value)
+
+    centre = rest.project(start).point
+    for _ in range(STALLED):
+        monitor.check()
+        outcome = minimise_form(form, quadratic.gradient(centre), centre, rest, done)
+        if not best:
+            break
+        monitor.report(best[0].certificate)
+        if outcome.converged:
+            return best[0]
+        # Start afresh from the best point: momentum and memory are forgotten.
+        centre, checked[0] = best[0].candidate.point, np.inf
+    raise AccuracyError(failure("working precision was reached"))
+
+
+def judge(
+    evaluation: Evaluation, candidate: Candidate, rest: Rest, curvature: Curvature
+) -> Certified:
+    """The best certificate for a candidate at which f has been evaluated."""
+    certificate = certify(evaluation, candidate, curvature)
+    if rest.separable:
+        z = candidate.point
+        exact = Candidate(z, rest.nearest_subgradient(z, -evaluation.gradient))
+        other = certify(evaluation, exact, curvature)
+        if other.gap < certificate.gap:
+            candidate, certificate = exact, other
+    value = evaluation.value + rest.value(candidate.point)
+    return Certified(candidate, certificate, value)
+
+
+def minimise_sum(
+    smooth: FiniteSum,
+    rest: Rest,
+    start: Array,
+    goal: Goal,
+    monitor: Monitor,
+    generator: np.random.Generator,
+    curvature: Curvature | None = None,
+) -> Certified:
+    """Minimise a finite sum plus the rest until the goal is certified.
+
+    Parameters
+    ----------
+    smooth : FiniteSum
+        f; quadratic losses of up to 200 dimensions go through their Gram form.
+    rest : Rest
+        g and C.
+    start : (D,) array
+        Projected onto C first.
+    goal : Goal
+        What must be certified.
+    monitor : Monitor
+        Limits and progress.
+    generator : numpy Generator
+        Chooses the rows of the model; independent of the privacy mechanism's noise.
+    curvature : Curvature or None
+        S with its Cholesky factor, where the caller has it.
+
+    Raises
+    ------
+    AccuracyError
+        A limit of the caller was reached, or working precision.
+    """
+    n, D = smooth.rows.n, smooth.dimension
+    if smooth.quadratic and D <= GRAM_DIMENSION and n > D // 2:
+        monitor.passes += 1
+        return minimise_quadratic(smooth.gram_form(), rest, start, goal, monitor)
+    bound = curvature or Curvature(smooth.lower_curvature())
+    z = rest.project(start).point
+    evaluation = smooth.evaluate(z)
+    monitor.passes += 1
+    value = evaluation.value + rest.value(z)
+    size, share, stalled = max(5 * D, 1024), 0.1, 0
+    best: Certified | None = None
+    last = np.inf
+    while True:
+        monitor.check()
+        form = _model(smooth, z, size, generator)
+        monitor.passes += min(size, n) / max(n, 1)
+        candidate = _inner(form, evaluation.gradient, z, rest, share)
+        trial = smooth.evaluate(candidate.point)
+        monitor.passes += 1
+        now = trial.value + rest.value(candidate.point)
+        rounding = 1e-13 * (abs(value) + abs(now))
+        step = 1.0
+        while not now <= value + rounding and step > 1e-4:
+            # The model was too flat: shorten the step, and sample more rows next time.
+            monitor.check_time()
+            step *= 0.5
+            size *= 2
+            point = z + step * (candidate.point - z)
+            candidate = candidate._replace(point=point, slack=np.inf)
+            trial = smooth.evaluate(point)
+            monitor.passes += 1
+            now = trial.value + rest.value(point)
+        found = judge(trial, candidate, rest, bound)
+        monitor.report(found.certificate)
+        if best is None or found.certificate.distance < best.certificate.distance:
+            best = found
+        if goal.met(found.certificate, found.value):
+            return found
+        shrink = found.certificate.gap / last if last > 0.0 else 1.0
+        if not shrink <= 0.25:
+            size *= 2
+            share = max(0.1 * share, 1e-8)
+        stalled = stalled + 1 if not shrink < 0.9 else 0
+        if stalled >= 3 and size >= n:
+            # At the floor of rounding only a better M can tighten the bound.
+            tighter = localised(
+                smooth, best.candidate, smooth.evaluate(best.candidate.point), best.certificate
+            )
+            monitor.passes += 3
+            if goal.met(tighter, best.value):
+                return Certified(best.candidate, tighter, best.value)
+            if stalled >= STALLED:
+                raise AccuracyError(failure("working precision was reached"))
+        last = found.certificate.gap
+        z, evaluation, value = candidate.point, trial, now
+
+
+def _inner(form: Form, gradient: Array, z: Array, rest: Rest, share: float) -> Candidate:
+    """Minimise the model until its residual has shrunk to a share of the first one."""
+    first: list[float] = []
+
+    def done(candidate: Candidate, residual: Array) -> bool:
+        size = float(np.linalg.norm(residual))
+        first.append(size)
+        return size <= share * first[0] and len(first) > 1
+
+    return minimise_form(form, gradient, z, rest, done, max_iter=2_000).candidate
+
+
+def _model(smooth: FiniteSum, z: Array, size: int, generator: np.random.Generator) -> Form:
+    """S + (n/n_s) Σ φ'' a a' over blocks of rows chosen at random, all of them if few."""
+    n, D = smooth.rows.n, smooth.dimension
+    chosen = list(_sample(n, size, generator))
+    rows = sum(stop - start for start, stop in chosen)
+    factor = n / rows if rows else 1.0
+    parts = []
+    H = np.zeros((D, D))
+    implicit = rows <= D // 2
+    for start, stop in chosen:
+        A, C = smooth.rows.take(start, stop)
+        weights = factor * smooth.curvatures(A @ z, C)
+        if implicit:
+            parts.append(_dense(A) * np.sqrt(weights)[:, None])
+        else:
+            H += weighted_gram(A, weights)
+    if implicit:
+        return LowRankForm(smooth.S, np.vstack(parts)) if parts else DenseForm(smooth.S)
+    return DenseForm(H + smooth.S)
+
+
+def _sample(n: int, size: int, generator: np.random.Generator) -> Iterator[tuple[int, int]]:
+    """Blocks of rows (start, stop): all of them in order, or a random choice of about ``size``."""
+    if 2 * size >= n:
+        block = 4096
+        chosen = np.arange(-(-n // block))
+    else:
+        block = SAMPLE_BLOCK
+        blocks = -(-n // block)
+        chosen = np.sort(generator.choice(blocks, min(blocks, -(-size // block)), replace=False))
+    for k in chosen:
+        yield int(k) * block, min(n, (int(k) + 1) * block)
+
+
+def _dense(A: Any) -> Array:
+    sparse: bool = sp.issparse(A)
+    return np.asarray(A.toarray() if sparse else A)
