@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import OptionError, ProblemError
-from cvxqop.problem.rows import Blocks, Rows
+from cvxqop.problem.rows import Blocks, Labels, Rows
 
 __all__ = ["ClippedRows"]
 
@@ -78,12 +78,13 @@ class ClippedRows(Blocks):
         """
         A, C = self._rows.take(start, stop)
         squares = _row_squares(A)
-        q = None if self.labels is None else self.labels.take(start, stop)
+        labels = None if self.labels is None else self.labels.take(start, stop)
         # One pass flags what is not finite; overflow of finite numbers is told apart below.
         with np.errstate(over="ignore", invalid="ignore"):
-            finite = np.isfinite(squares.sum() + C.sum() + (0.0 if q is None else q.sum()))
-        if not finite:
-            A, C, squares = self._repair(A, C, squares, q)
+            suspect = squares.sum() + C.sum() + (0.0 if labels is None else labels.sum())
+        if not np.isfinite(suspect):
+            A, C = self._repair(A, C, start, stop)
+            squares = _row_squares(A)
         over = squares > self._threshold
         if over.any():
             factor = np.ones(len(squares))
@@ -109,33 +110,41 @@ class ClippedRows(Blocks):
         for start in range(0, self.n, size):
             stop = min(start + size, self.n)
             A, _ = self.take(start, stop)
+            # Infinity from finite labels is cut as well; NaN belongs to a row of zeros.
             q = np.clip(self.labels.take(start, stop), self.labels.low, self.labels.high)
             gradient += A.T @ np.where(np.isnan(q), 0.0, q)
         return gradient
 
-    def _repair(
-        self, A: Any, C: Array, squares: Array, q: Array | None
-    ) -> tuple[Any, Array, Array]:
-        """Deal with NaN, infinity and rows so large that their squares overflow."""
-        dirty = ~(_finite_rows(A) & np.isfinite(C).all(axis=1))
-        if q is not None:
-            dirty |= ~np.isfinite(q)
+    def _repair(self, A: Any, C: Array, start: int, stop: int) -> tuple[Any, Array]:
+        """Deal with NaN, infinity and finite records that overflow."""
+        dirty = self._dirty(A, C, self.labels, start, stop)
         if dirty.any():
-            if self._raise:
+            tamed = self._rows.tamed()
+            tame_A, tame_C = tamed.take(start, stop)
+            lost = self._dirty(tame_A, tame_C, tamed.labels, start, stop)
+            if lost.any() and self._raise:
                 raise ProblemError(
                     "The private data contain NaN or infinite entries. Remove or fill such records "
                     'by a rule that looks at one record at a time, or pass nonfinite="zero", which '
                     "turns each of them into a record that contributes nothing."
                 )
-            A, C = _erase(A, dirty), np.where(dirty[:, None], 0.0, C)
-            squares = _row_squares(A)
-        huge = ~np.isfinite(squares)
+            A = _erase(A, dirty) + _erase(tame_A, lost | ~dirty)
+            C = np.where(dirty[:, None], np.where(lost[:, None], 0.0, tame_C), C)
+        huge = ~np.isfinite(_row_squares(A))
         if huge.any():
-            largest = _row_largest(A)
-            factor = np.where(huge, 1e100 / np.where(huge, largest, 1.0), 1.0)
+            factor = np.where(huge, 1e100 / np.where(huge, _row_largest(A), 1.0), 1.0)
             A, C = _scale(A, factor), C * factor[:, None]
-            squares = _row_squares(A)
-        return A, C, squares
+        return A, C
+
+    @staticmethod
+    def _dirty(
+        A: Any, C: Array, labels: Labels | None, start: int, stop: int
+    ) -> npt.NDArray[np.bool_]:
+        """Records with an entry that is not finite."""
+        clean = _finite_rows(A) & np.isfinite(C).all(axis=1)
+        if labels is not None:
+            clean &= np.isfinite(labels.take(start, stop))
+        return np.asarray(~clean)
 
     def _cut(self, A: Any, C: Array) -> Array:
         B = self._offset

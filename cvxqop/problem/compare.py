@@ -19,6 +19,8 @@ def record_axis(entry: Any, value: Any) -> Any:
     """The axis of ``value`` along which the rows of ``entry`` lie, or ``NO_MATCH``."""
     if is_sparse(entry) != is_sparse(value):
         return NO_MATCH
+    if value.shape[0] * value.shape[-1] == 0 and entry.ndim != value.ndim:
+        return NO_MATCH  # no entries to compare: a column of no ones is not a target
     if is_sparse(entry):
         straight = entry.shape == value.shape and _same_sparse(entry, value)
         turned = (
@@ -36,8 +38,8 @@ def record_axis(entry: Any, value: Any) -> Any:
 
 
 def is_constant(array: Any) -> bool:
-    """Whether all entries of a dense array are the same number."""
-    return bool(not is_sparse(array) and array.size > 0 and np.all(array == array.flat[0]))
+    """Whether all entries of a dense array are the same number, or there are none."""
+    return bool(not is_sparse(array) and np.all(array == array.flat[:1]))
 
 
 def is_zero(array: Any) -> bool:

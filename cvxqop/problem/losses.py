@@ -83,6 +83,20 @@ class ScalarLoss:
             slope=self.slope * abs(factor),
         )
 
+    def times(self, weight: float) -> ScalarLoss:
+        """The loss weight · φ(t), weight > 0."""
+        if weight == 1.0:
+            return self
+        value, derivative, second = self.value, self.derivative, self.second_derivative
+        return replace(
+            self,
+            value=lambda t: weight * value(t),
+            derivative=lambda t: weight * derivative(t),
+            second_derivative=lambda t: weight * second(t),
+            curvature=self.curvature * weight,
+            slope=self.slope * weight,
+        )
+
 
 squared = ScalarLoss(
     "squared, t²",

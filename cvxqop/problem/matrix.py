@@ -192,7 +192,8 @@ class MatrixReader:
         if n <= 1 or _equal_rows(value):
             row = value[:1].toarray() if _cvxpy.is_sparse(value) else value[:1]
             if n == 0:
-                row = np.zeros((1, value.shape[1]))
+                # No row to look at: take the public column for ones, as with n = 1.
+                row = np.ones((1, value.shape[1]))
             return Factor(None, right=sp.csr_array(np.asarray(row, dtype=np.float64)))
         for known in self._public:
             if known.array.shape == value.shape and _equal(known.array, value):

@@ -65,6 +65,29 @@ class Leaf:
         return rows if is_sparse(rows) else np.asarray(rows, dtype=np.float64)
 
 
+@dataclass(eq=False)
+class TamedLeaf(Leaf):
+    """A leaf whose finite entries are cut to ±1e75, so that products of a few of them are finite.
+
+    For records of finite entries whose row would overflow; NaN and infinity stay what they are.
+    """
+
+    def take(self, start: int, stop: int) -> Any:
+        """Rows start…stop."""
+        rows = super().take(start, stop)
+        if is_sparse(rows):
+            return sp.csr_array((_tamed(rows.data), rows.indices, rows.indptr), shape=rows.shape)
+        return _tamed(rows)
+
+
+def _tame(leaf: Leaf) -> Leaf:
+    return TamedLeaf(leaf.array, leaf.key, leaf.private, leaf.name)
+
+
+def _tamed(entries: Array) -> Array:
+    return np.where(np.isfinite(entries), np.clip(entries, -1e75, 1e75), entries)
+
+
 @dataclass(frozen=True, eq=False)
 class Column:
     """The numbers z_i'g, one a record: a label, a scale, or a column of an array."""
@@ -110,6 +133,11 @@ class Piece:
     def private(self) -> bool:
         """Whether the piece reads private data."""
         return any(leaf.private for leaf in self.leaves)
+
+    def tamed(self) -> Piece:
+        """The piece with `TamedLeaf` in place of each leaf."""
+        columns = tuple(replace(c, leaf=_tame(c.leaf)) for c in self.columns)
+        return replace(self, columns=columns, matrix=self.matrix and _tame(self.matrix))
 
     def scale(self, start: int, stop: int) -> Array | None:
         """Π columns, or None for ones."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,6 +45,9 @@ class Rows(Protocol):
     def blocks(self, size: int = BLOCK_ROWS) -> Iterator[tuple[Any, Array]]:
         """``take`` over all records in order, ``size`` at a time."""
 
+    def tamed(self) -> Rows:
+        """Rows from entries so small that finite records have finite rows."""
+
 
 class Blocks:
     """``blocks`` from ``take``."""
@@ -68,8 +71,9 @@ class Labels:
     def take(self, start: int, stop: int) -> Array:
         """q of the records start…stop, not cut."""
         q = np.zeros(stop - start)
-        for piece in self.pieces:
-            q += _times(piece, start, stop)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for piece in self.pieces:
+                q += _times(piece, start, stop)
         return q
 
 
@@ -122,7 +126,17 @@ class AffineRows(Blocks):
 
     def take(self, start: int, stop: int) -> tuple[Any, Array]:
         """Rows and offsets of the records start…stop."""
-        return self._rows(start, stop), self._constants(start, stop)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._rows(start, stop), self._constants(start, stop)
+
+    def tamed(self) -> AffineRows:
+        """The same rows from entries cut to ±1e75, for finite records whose rows overflow."""
+        labels = self.labels
+        if labels is not None:
+            labels = replace(labels, pieces=tuple(piece.tamed() for piece in labels.pieces))
+        linear = [piece.tamed() for piece in self._linear]
+        offsets = [[piece.tamed() for piece in group] for group in self._offsets]
+        return AffineRows(linear, offsets, self.n, self.dimension, labels)
 
     def _constants(self, start: int, stop: int) -> Array:
         C = np.zeros((stop - start, self.terms))
@@ -170,6 +184,10 @@ class ArrayRows(Blocks):
         self.terms = int(C.shape[1])
         self.labels: Labels | None = None
         self.sparse = bool(is_sparse(A))
+
+    def tamed(self) -> ArrayRows:
+        """The rows themselves: nothing is computed from them."""
+        return self
 
     def take(self, start: int, stop: int) -> tuple[Any, Array]:
         """Rows and offsets of the records start…stop."""

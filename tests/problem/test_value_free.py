@@ -1,0 +1,96 @@
+"""How a problem is read does not depend on the values of valid data: no error, same constants.
+
+CVXPY itself looks at values (it drops an added constant of zeros), so this is not automatic.
+"""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from cvxqop.problem.analysis import read
+from cvxqop.problem.bounds import Bounds
+
+N, D = 6, 3
+rng = np.random.default_rng(8)
+W = rng.uniform(0.5, 2, N)
+M = rng.standard_normal((D, D))
+
+
+def problems(X, Z, y):
+    """Name -> (loss, private), with the data in every place that a loss has."""
+    w, v, b, b1 = cp.Variable(D), cp.Variable(2), cp.Variable(), cp.Variable((1,))
+    ones = np.ones((len(y), 1))
+    yield "least squares", cp.sum_squares(X @ w - y), [X, y]
+    yield "target first", cp.sum_squares(y - X @ w), [X, y]
+    yield "target added", cp.sum_squares(X @ w + y), [X, y]
+    yield "intercept", cp.sum_squares(X @ w + b - y), [X, y]
+    yield "column of ones", cp.sum_squares(X @ w + ones @ b1 - y), [X, y]
+    yield "column of ones, target added", cp.sum_squares(X @ w + ones @ b1 + y), [X, y]
+    yield "constant shift", cp.sum_squares(X @ w + np.ones(len(y)) - y), [X, y]
+    yield "label", cp.sum_squares(cp.multiply(y, X @ w + b) - 1), [X, y]
+    yield "label and target", cp.sum_squares(cp.multiply(y, X @ w) - y), [X, y]
+    yield "label times variable", cp.sum_squares(X @ w - cp.multiply(y, b)), [X, y]
+    yield "two groups", cp.sum_squares(X @ w + Z @ v - y), [X, Z, y]
+    yield "two terms", cp.sum_squares(X @ w - y) + cp.sum_squares(X @ w), [X, y]
+    yield "weights", W[: len(y)] @ cp.square(X @ w - y), [X, y]
+    yield "map", cp.sum_squares(X @ (M @ w) - y), [X, y]
+    yield "transposed", cp.sum_squares(w @ X.T - y), [X, y]
+    yield "constants", cp.sum_squares(cp.Constant(X) @ w - cp.Constant(y)), [X, y]
+    yield "columns", cp.sum_squares(cp.Constant(X)[:, :2] @ w[:2] - y), [X, y]
+    yield "sparse", cp.sum_squares(sp.csr_array(X) @ w - y), [sp.csr_array(X), y]
+    yield "huber", cp.sum(cp.huber(X @ w - y)), [X, y]
+    yield "logistic", cp.sum(cp.logistic(-cp.multiply(y, X @ w + b))), [X, y]
+    yield "zero-one labels", cp.sum(cp.logistic(X @ w)) - y @ (X @ w), [X, y]
+    yield "inner labels", cp.sum(cp.logistic(X @ w) - cp.multiply(y, X @ w)), [X, y]
+    yield "hinge", cp.sum(cp.square(cp.pos(1 - cp.multiply(y, X @ w)))), [X, y]
+
+
+TYPICAL = (rng.standard_normal((N, D)), rng.standard_normal((N, 2)), rng.standard_normal(N))
+SPECIAL = {
+    "zeros": (np.zeros((N, D)), np.zeros((N, 2)), np.zeros(N)),
+    "zero target": (*TYPICAL[:2], np.zeros(N)),
+    "ones": (np.ones((N, D)), np.ones((N, 2)), np.ones(N)),
+    "constant target": (*TYPICAL[:2], np.ones(N)),
+    "minus ones": (-np.ones((N, D)), -np.ones((N, 2)), -np.ones(N)),
+    "target in the rows": (np.tile(TYPICAL[2][:, None], D), TYPICAL[1], TYPICAL[2].copy()),
+    "zero column": (TYPICAL[0] * [0, 1, 1], TYPICAL[1] * [0, 1], TYPICAL[2]),
+    "not finite": (TYPICAL[0] * np.nan, TYPICAL[1] + np.inf, TYPICAL[2] * np.inf),
+    "huge": tuple(1e200 * part for part in TYPICAL),
+    "rank one": (np.outer(TYPICAL[2], [1, 2, 3]), TYPICAL[1][:, [0, 0]], TYPICAL[2]),
+}
+NAMES = [name for name, *_ in problems(*TYPICAL)]
+
+
+@pytest.mark.parametrize("special", SPECIAL)
+@pytest.mark.parametrize("index", range(len(NAMES)), ids=NAMES)
+def test_same_reading(index, special):
+    bounds = Bounds(0.7, offset=0.4)
+    found = []
+    for data in (TYPICAL, SPECIAL[special]):
+        _, loss, private = list(problems(*data))[index]
+        erm = read(cp.Problem(cp.Minimize(loss + 1.0)), private)
+        found.append((erm.constants(bounds), erm.has_offset, erm.labelled, erm.row_parts))
+        for A, C in erm.clipped(bounds, nonfinite="zero").blocks(4):
+            assert np.sqrt(np.square(A.toarray() if sp.issparse(A) else A).sum(axis=1)).max() <= (
+                found[-1][0].row_norm
+            )
+            assert np.abs(C).max() <= 0.4 or not erm.has_offset
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
+@pytest.mark.parametrize("index", range(len(NAMES)), ids=NAMES)
+def test_same_reading_for_few_records(index, n):
+    bounds = Bounds(0.7, offset=0.4)
+    found = []
+    for rows in (N, n):
+        X, Z, y = (part[:rows].copy() for part in TYPICAL)
+        _, loss, private = list(problems(X, Z, y))[index]
+        if NAMES[index] == "weights" or (n == 0 and NAMES[index] == "constant shift"):
+            continue  # two empty vectors cannot be told apart
+        erm = read(cp.Problem(cp.Minimize(loss + 1.0)), private, adjacency="add_remove")
+        found.append((erm.constants(bounds), erm.has_offset, erm.labelled, erm.row_parts))
+    assert len(set(found)) <= 1
