@@ -54,7 +54,7 @@ class AccuracyError(CvxqopError, RuntimeError):
     """
 
 
-class PrivateSolverError(CvxqopError, SolverError):
+class PrivateSolverError(CvxqopError, SolverError):  # type: ignore[misc]
     """A solver failed on the perturbed problem; no variable was written.
 
     For a squared loss the perturbed objective itself is private and has been paid for:

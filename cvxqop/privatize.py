@@ -1,40 +1,30 @@
-"""The front: the only place that knows all three wings.
+"""The verbs of the library.
 
 CVXPY problem → ERM → constants → Plan → one draw → perturbed quadratic → solver → release.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import cvxpy as cp
-import numpy as np
-import numpy.typing as npt
-from cvxpy.error import SolverError
 
 from cvxqop import _cvxpy
-from cvxqop.errors import PrivateSolverError, ProblemError, sealed
-from cvxqop.privacy.mechanism import CalibratedWishart, Sensitivity, Wishart
-from cvxqop.privacy.noise import Randomness
+from cvxqop.backend import Backend
+from cvxqop.case import Case
+from cvxqop.errors import sealed
+from cvxqop.privacy.mechanism import Wishart
 from cvxqop.privacy.wishart import Adjacency
 from cvxqop.problem import analysis
-from cvxqop.problem.anchor import resolve_anchor
 from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.describe import describe
-from cvxqop.problem.erm import ERM
 from cvxqop.settings import Settings
-from cvxqop.solution import Guarantee, Plan, PrivateLoss, PrivateSolution
-from cvxqop.solve import conic, oracle
-from cvxqop.statements import assumptions_of, caveats_of, warnings_of
+from cvxqop.solution import Plan, PrivateLoss, PrivateSolution
+from cvxqop.spend import release_quadratic, spend
+from cvxqop.statements import warnings_of
 
 __all__ = ["explain", "plan", "private_loss", "privatize"]
-
-Array = npt.NDArray[np.float64]
-
-BLOCK_ENTRIES = 2**18
-"""Entries of a row block (2 MiB): it stays in cache from the norm to the Gram product."""
 
 
 @sealed
@@ -49,6 +39,7 @@ def privatize(
     perturbation: str | Wishart = "wishart",
     anchor: Any = None,
     radius: float = 1.0,
+    accuracy: float = 1e-6,
     nonfinite: str = "raise",
     solver: str | None = None,
     solver_options: Mapping[str, Any] | None = None,
@@ -82,6 +73,10 @@ def privatize(
         θ0, public, towards which the perturbation pulls; None is the origin.
     radius : float
         Hint for ‖θ̂ − θ0‖ in units of θ; used to choose free parameters only.
+    accuracy : float
+        Certified distance Δ of the solve to the exact perturbed minimiser, in units of θ, for
+        losses that are not quadratic: the release adds N(0, σ_rel² I), σ_rel about 14Δ/μ. At least
+        10⁻¹² radius.
     nonfinite : {"raise", "zero"}
         A record with NaN or infinity is refused, or becomes a zero row.
     solver : str, optional
@@ -133,8 +128,8 @@ def privatize(
     options = {
         "private": private, "bounds": bounds, "epsilon": epsilon, "delta": delta,
         "adjacency": adjacency, "perturbation": perturbation, "anchor": anchor, "radius": radius,
-        "nonfinite": nonfinite, "solver": solver, "solver_options": solver_options or {},
-        "seed": seed, "verbose": verbose,
+        "accuracy": accuracy, "nonfinite": nonfinite, "solver": solver,
+        "solver_options": solver_options or {}, "seed": seed, "verbose": verbose,
     }  # fmt: skip
     return plan(problem, **options).run()
 
@@ -159,24 +154,17 @@ def plan(problem: cp.Problem, **options: Any) -> Plan:
     True
     """
     settings = Settings.of(options)
-    case = _Case.of(
-        analysis.read(problem, settings.private, adjacency=settings.adjacency), settings
-    )
-    erm = case.erm
-    solver = settings.solver or conic.default_solver(
-        erm.variables, erm.regulariser, erm.constraints
-    )
-    conic.check_solver(
-        solver, settings.solver_options, erm.variables, erm.regulariser, erm.constraints
-    )
+    erm = analysis.read(problem, settings.private, adjacency=settings.adjacency)
+    backend = Backend.of(erm, settings)
+    case = Case.of(erm, settings, touches_records=backend.touches_records)
     return Plan(
         guarantee=case.guarantee,
         dimension=erm.dimension,
         records=erm.rows.n if settings.adjacency == "replace_one" else None,
         radius=settings.radius,
-        solver=solver,
+        solver=backend.name,
         warnings=warnings_of(erm, settings, case.mechanism),
-        _execute=lambda: _run(case, solver),
+        _execute=lambda: spend(case, backend),
     )
 
 
@@ -214,7 +202,7 @@ def private_loss(expression: cp.Expression, **options: Any) -> PrivateLoss:
     """
     settings = Settings.of(options)
     erm = analysis.read_expression(expression, settings.private, adjacency=settings.adjacency)
-    return _release_quadratic(_Case.of(erm, settings))
+    return release_quadratic(Case.of(erm, settings))
 
 
 @sealed
@@ -230,120 +218,6 @@ def explain(problem: cp.Problem, private: Sequence[Any], *, adjacency: str = "re
     Private loss, a sum over records of φ(a'θ + c):
     """
     return describe(analysis.read(problem, private, adjacency=adjacency))
-
-
-@dataclass(frozen=True, eq=False)
-class _Case:
-    """A problem that was read, with its anchor, its mechanism and what it promises."""
-
-    erm: ERM
-    settings: Settings
-    anchor: Array
-    offset: float | None
-    guarantee: Guarantee
-    randomness: Randomness = field(repr=False)
-
-    @property
-    def mechanism(self) -> CalibratedWishart:
-        return self.guarantee.mechanism
-
-    @classmethod
-    def of(cls, erm: ERM, settings: Settings) -> _Case:
-        anchor, offset = resolve_anchor(erm, settings.anchor, settings.bounds)
-        constants = erm.constants(settings.bounds, anchor, offset)
-        if not constants.quadratic:
-            raise ProblemError(
-                f"The private loss {' + '.join(erm.terms)} is not quadratic. Squared losses are "
-                "what this version makes private."
-            )
-        randomness = Randomness(settings.seed)
-        sensitivity = Sensitivity(
-            dimension=erm.dimension,
-            smoothness=constants.smoothness,
-            anchor_gradient=constants.anchor_gradient,
-            quadratic=constants.quadratic,
-            adjacency=settings.adjacency,
-        )
-        mechanism = settings.mechanism.calibrate(
-            settings.epsilon, settings.delta, sensitivity, radius=settings.radius
-        )
-        guarantee = Guarantee(
-            epsilon=float(settings.epsilon),
-            delta=float(settings.delta),
-            adjacency=settings.adjacency,
-            mechanism=mechanism,
-            assumptions=assumptions_of(erm, settings, constants, offset),
-            caveats=caveats_of(settings, randomness.reproducible),
-        )
-        return cls(erm, settings, anchor, offset, guarantee, randomness)
-
-    def blocks(self) -> Iterator[tuple[Any, ...]]:
-        """Clipped row blocks, with the public weights of their records where there are any."""
-        erm, settings = self.erm, self.settings
-        rows = erm.clipped(settings.bounds, self.anchor, settings.nonfinite, self.offset)
-        weights = [weight for _, weight in erm.losses]
-        size = max(64, BLOCK_ENTRIES // max(1, erm.dimension))
-        weighted = any(np.ndim(weight) for weight in weights)
-        for start in range(0, rows.n, size):
-            stop = min(start + size, rows.n)
-            A, C = rows.take(start, stop)
-            if weighted:
-                columns = [np.broadcast_to(w, (rows.n,))[start:stop] for w in weights]
-                yield A, C, np.stack(columns, axis=1)
-            else:
-                yield A, C
-
-    @property
-    def curvatures(self) -> Array:
-        """κ_j of each loss, times its weight where no loss has one weight a record."""
-        weighted = any(np.ndim(weight) for _, weight in self.erm.losses)
-        return np.array(
-            [
-                loss.curvature * (1.0 if weighted else float(weight))
-                for loss, weight in self.erm.losses
-            ]
-        )
-
-
-def _release_quadratic(case: _Case) -> PrivateLoss:
-    """(H̃, g̃) = (H + S, g + a): the records are read before the noise is drawn, and never after."""
-    H, g = oracle.gram(case.blocks(), case.curvatures, case.anchor)
-    noise, _ = case.randomness.fresh()
-    draw = case.mechanism.draw(noise)
-    return PrivateLoss(
-        hessian=H + draw.curvature,
-        gradient=g + draw.guard,
-        anchor=case.anchor,
-        variables=case.erm.variables,
-        guarantee=case.guarantee,
-    )
-
-
-@sealed
-def _run(case: _Case, solver: str) -> PrivateSolution:
-    erm = case.erm
-    loss = _release_quadratic(case)
-    quadratic = oracle.Quadratic(loss.hessian, loss.gradient, loss.anchor)
-    try:
-        answer = conic.solve_conic(
-            quadratic,
-            erm.variables,
-            erm.regulariser,
-            erm.constraints,
-            solver=solver,
-            solver_options=case.settings.solver_options,
-        )
-    except SolverError as error:
-        raise PrivateSolverError(
-            f"{error}. The perturbed loss is private and paid for: error.private_loss.expression "
-            "can be solved again, with any solver, at no further cost.",
-            loss,
-        ) from None
-    values = {**erm.unstack(answer.theta), **answer.auxiliary}
-    _cvxpy.write_values(values)
-    return PrivateSolution(
-        values=values, guarantee=case.guarantee, solver=solver, private_loss=loss
-    )
 
 
 def _solve_method(problem: cp.Problem, **options: Any) -> PrivateSolution:

@@ -33,6 +33,7 @@ class Settings:
     perturbation: str | Wishart = "wishart"
     anchor: Any = None
     radius: float = 1.0
+    accuracy: float = 1e-6
     nonfinite: str = "raise"
     solver: str | None = None
     solver_options: Mapping[str, Any] = field(default_factory=dict)
@@ -66,11 +67,17 @@ class Settings:
                 f"bounds must be a cvxqop.Bounds, not {type(self.bounds).__name__}: state public "
                 "bounds, such as Bounds(row_norm=1.0, offset=1.0). They are never read from data."
             )
-        for name in ("epsilon", "delta", "radius"):
+        for name in ("epsilon", "delta", "radius", "accuracy"):
             _check_number(name, getattr(self, name))
         check_privacy(self.epsilon, self.delta)
         if not (0.0 < self.radius < math.inf):
             raise OptionError(f"radius must be positive and finite, got {self.radius!r}.")
+        if not 1e-12 * self.radius <= self.accuracy < math.inf:
+            raise OptionError(
+                f"accuracy must lie between 1e-12 times the radius and infinity, got "
+                f"{self.accuracy!r}: it is a distance in units of θ that double precision must be "
+                "able to certify."
+            )
         _check_choice("adjacency", self.adjacency, ADJACENCIES)
         _check_choice("nonfinite", self.nonfinite, ("raise", "zero"))
         if not isinstance(self.perturbation, Wishart):

@@ -82,6 +82,11 @@ class Guarantee:
             ("noise", f"σ² = {m.sigma2:.6g}, m = {m.degrees_of_freedom:g}, {guard}"),
             ("ridge", f"mean curvature E S = σ²m I = {m.mean_curvature:.6g} I"),
         ]
+        if m.release is not None:
+            text = (
+                f"certified within {m.release.accuracy:g} of the exact solution, then N(0, σ_rel²)"
+            )
+            rows.append(("release", f"{text}, σ_rel = {m.release.scale:.6g}"))
         rows += [("assumes" if i == 0 else "", text) for i, text in enumerate(self.assumptions)]
         return [f"  {name:<12}{text}" for name, text in rows]
 

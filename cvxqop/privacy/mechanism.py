@@ -12,7 +12,8 @@ import numpy.typing as npt
 from cvxqop.errors import CalibrationError, OptionError
 from cvxqop.privacy import wishart
 from cvxqop.privacy.noise import Noise
-from cvxqop.privacy.utility import choose_wishart, wishart_excess_risk
+from cvxqop.privacy.release import GaussianRelease
+from cvxqop.privacy.utility import choose_wishart, release_share, wishart_excess_risk
 from cvxqop.privacy.wishart import Adjacency
 
 __all__ = ["CalibratedWishart", "Perturbation", "Sensitivity", "Wishart"]
@@ -121,7 +122,7 @@ class Wishart:
         sensitivity: Sensitivity,
         *,
         radius: float = 1.0,
-        release_mu: float = 0.0,
+        accuracy: float | None = None,
     ) -> CalibratedWishart:
         """The smallest noise of this mechanism that is (ε, δ)-differentially private.
 
@@ -133,8 +134,9 @@ class Wishart:
             Public bounds.
         radius : float
             Hint for ‖θ̂ − θ0‖; it moves the choice of m and of the shares, not the privacy.
-        release_mu : float
-            2Δ/σ_rel of a Gaussian release composed with it.
+        accuracy : float, optional
+            Δ, the certified distance to the exact minimiser, for a solve that touches records; a
+            Gaussian release is then part of the mechanism.
 
         Raises
         ------
@@ -148,6 +150,13 @@ class Wishart:
                 f"Wishart: degrees_of_freedom = {m:g} must exceed d + 1 = {d + 1}."
             )
         moved = sensitivity.guard_sensitivity
+        release = None
+        if accuracy is not None:
+            share = release_share(
+                epsilon, delta, adjacency=sensitivity.adjacency, quadratic=sensitivity.quadratic
+            )
+            release = GaussianRelease.of(accuracy, share)
+        release_mu = release.mu if release else 0.0
         shares = choose_wishart(
             epsilon,
             delta,
@@ -173,7 +182,7 @@ class Wishart:
             sigma2=math.nextafter(ratio * L, math.inf),
             degrees_of_freedom=shares.degrees_of_freedom,
             guard_scale=guard_scale,
-            release_mu=release_mu,
+            release=release,
         )
 
 
@@ -189,15 +198,15 @@ class CalibratedWishart:
         S = σ² W, W ~ Wishart_d(m, I).
     guard_scale : float
         s_a, the standard deviation of each entry of the linear guard.
-    release_mu : float
-        2Δ/σ_rel of the Gaussian release composed with it.
+    release : GaussianRelease or None
+        The release composed with it, where the solve touches records.
     """
 
     sensitivity: Sensitivity
     sigma2: float
     degrees_of_freedom: float
     guard_scale: float
-    release_mu: float = 0.0
+    release: GaussianRelease | None = None
 
     @property
     def title(self) -> str:
@@ -208,7 +217,8 @@ class CalibratedWishart:
     def mu(self) -> float:
         """Guard and release together."""
         guard = self.sensitivity.guard_sensitivity
-        return math.hypot(guard / self.guard_scale if guard > 0.0 else 0.0, self.release_mu)
+        release_mu = self.release.mu if self.release else 0.0
+        return math.hypot(guard / self.guard_scale if guard > 0.0 else 0.0, release_mu)
 
     @property
     def mean_curvature(self) -> float:
@@ -255,5 +265,5 @@ class CalibratedWishart:
             "degrees_of_freedom": self.degrees_of_freedom,
             "guard_scale": self.guard_scale,
             "mean_curvature": self.mean_curvature,
-            "release_mu": self.release_mu,
+            "release_scale": self.release.scale if self.release else 0.0,
         }

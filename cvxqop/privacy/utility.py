@@ -15,7 +15,7 @@ from scipy.special import gammaincinv
 from cvxqop.privacy.profile import gaussian_mu
 from cvxqop.privacy.wishart import Adjacency, Loss, one_sided
 
-__all__ = ["WishartShares", "choose_wishart", "wishart_excess_risk"]
+__all__ = ["WishartShares", "choose_wishart", "release_share", "wishart_excess_risk"]
 
 Array = npt.NDArray[np.float64]
 
@@ -66,6 +66,30 @@ def wishart_excess_risk(
     return float(risk)
 
 
+def release_share(epsilon: float, delta: float, *, adjacency: Adjacency, quadratic: bool) -> float:
+    """The μ that a Gaussian release may spend: a seventh of what (ε, δ) allow.
+
+    μ² adds up, so that a release costs the other parts 1% of their noise level, and its own noise
+    is 14Δ/μ for an accuracy Δ.
+
+    Examples
+    --------
+    >>> round(release_share(1.0, 1e-6, adjacency="add_remove", quadratic=False), 4)
+    0.0338
+    """
+    return gaussian_mu(*_one_hop(epsilon, delta, adjacency, quadratic)) / 7.0
+
+
+def _one_hop(
+    epsilon: float, delta: float, adjacency: Adjacency, quadratic: bool
+) -> tuple[float, float]:
+    """(ε, δ) of one hop where a replacement is accounted for by two: the first e^ε₁ is paid."""
+    if adjacency == "add_remove" or quadratic:
+        return epsilon, delta
+    half = min(0.5 * epsilon, 10.0)
+    return half, max(float(0.5 * delta * np.exp(-half)), 1e-300)
+
+
 def choose_wishart(
     epsilon: float,
     delta: float,
@@ -108,9 +132,7 @@ def choose_wishart(
     >>> 20 < shares.degrees_of_freedom < 200 and 0.05 < shares.guard_mu < 0.2
     True
     """
-    if adjacency == "replace_one" and not quadratic:  # two hops; the first one's e^ε₁ is paid
-        epsilon = min(0.5 * epsilon, 10.0)
-        delta = max(0.5 * delta * np.exp(-epsilon), 1e-300)
+    epsilon, delta = _one_hop(epsilon, delta, adjacency, quadratic)
     total = gaussian_mu(epsilon, delta)
     room = float(np.sqrt(max(total**2 - release_mu**2, 0.01 * total**2)))
     if degrees_of_freedom is not None and guard_ratio == 0.0:

@@ -1,0 +1,140 @@
+"""A problem that was read, with its anchor, its calibrated mechanism and what that promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxqop.errors import ProblemError
+from cvxqop.privacy.mechanism import CalibratedWishart, Sensitivity
+from cvxqop.privacy.noise import Randomness
+from cvxqop.problem.anchor import resolve_anchor
+from cvxqop.problem.clipping import ClippedRows
+from cvxqop.problem.erm import ERM
+from cvxqop.settings import Settings
+from cvxqop.solution import Guarantee
+from cvxqop.statements import assumptions_of, caveats_of
+
+__all__ = ["Case"]
+
+Array = npt.NDArray[np.float64]
+
+BLOCK_ENTRIES = 2**18
+"""Entries of a row block (2 MiB): it stays in cache from the norm to the Gram product."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What a plan holds on to. The records are behind ``rows`` and are read when it runs.
+
+    Attributes
+    ----------
+    erm : ERM
+        The problem.
+    settings : Settings
+        The options.
+    rows : ClippedRows
+        The records, clipped.
+    anchor : ndarray, shape (D,)
+        θ0.
+    guarantee : Guarantee
+        The mechanism and its promise.
+    randomness : Randomness
+        Where the noise of each run comes from.
+    """
+
+    erm: ERM
+    settings: Settings
+    rows: ClippedRows = field(repr=False)
+    anchor: Array
+    guarantee: Guarantee
+    randomness: Randomness = field(repr=False)
+
+    @classmethod
+    def of(cls, erm: ERM, settings: Settings, *, touches_records: bool = False) -> Case:
+        """Constants from the bounds, then the smallest noise for them.
+
+        ``touches_records`` says that the solver will see records, and not only a perturbed
+        quadratic: then its accuracy is part of the mechanism, through a Gaussian release.
+        """
+        anchor, offset = resolve_anchor(erm, settings.anchor, settings.bounds)
+        constants = erm.constants(settings.bounds, anchor, offset)
+        randomness = Randomness(settings.seed)
+        mechanism = settings.mechanism.calibrate(
+            settings.epsilon,
+            settings.delta,
+            Sensitivity(
+                dimension=erm.dimension,
+                smoothness=constants.smoothness,
+                anchor_gradient=constants.anchor_gradient,
+                quadratic=constants.quadratic,
+                adjacency=settings.adjacency,
+            ),
+            radius=settings.radius,
+            accuracy=settings.accuracy if touches_records else None,
+        )
+        guarantee = Guarantee(
+            epsilon=float(settings.epsilon),
+            delta=float(settings.delta),
+            adjacency=settings.adjacency,
+            mechanism=mechanism,
+            assumptions=assumptions_of(erm, settings, constants, offset),
+            caveats=caveats_of(settings, randomness.reproducible),
+        )
+        rows = erm.clipped(settings.bounds, anchor, settings.nonfinite, offset)
+        return cls(erm, settings, rows, anchor, guarantee, randomness)
+
+    @property
+    def mechanism(self) -> CalibratedWishart:
+        """The calibrated mechanism."""
+        return self.guarantee.mechanism
+
+    @property
+    def weighted(self) -> bool:
+        """Whether some loss has one public weight a record."""
+        return any(np.ndim(weight) for _, weight in self.erm.losses)
+
+    @property
+    def curvatures(self) -> Array:
+        """κ_j of each loss, times its weight where no loss has one weight a record."""
+        return np.array(
+            [
+                loss.curvature * (1.0 if self.weighted else float(weight))
+                for loss, weight in self.erm.losses
+            ]
+        )
+
+    @property
+    def losses(self) -> list[Any]:
+        """The losses times their weights, each one number.
+
+        Raises
+        ------
+        ProblemError
+            If a loss has one public weight a record.
+        """
+        if self.weighted:
+            raise ProblemError(
+                f"The private loss {' + '.join(self.erm.terms)} has public weights, one a record, "
+                "which only squared losses solved from their quadratic form take. Multiply the "
+                "rows and offsets by the square roots of the weights, or leave the weights out."
+            )
+        return [loss.times(float(weight)) for loss, weight in self.erm.losses]
+
+    def blocks(self) -> Iterator[tuple[Any, ...]]:
+        """Clipped row blocks, with the public weights of their records where there are any."""
+        weights = [weight for _, weight in self.erm.losses]
+        n = self.rows.n
+        size = max(64, BLOCK_ENTRIES // max(1, self.erm.dimension))
+        for start in range(0, n, size):
+            stop = min(start + size, n)
+            A, C = self.rows.take(start, stop)
+            if self.weighted:
+                columns = [np.broadcast_to(weight, (n,))[start:stop] for weight in weights]
+                yield A, C, np.stack(columns, axis=1)
+            else:
+                yield A, C
