@@ -56,7 +56,7 @@ def minimise_quadratic(
 
     def done(candidate: Candidate, residual: Array) -> bool:
         size = float(np.linalg.norm(residual))
-        if size > 0.5 * checked[0]:
+        if size > 0.3 * checked[0]:
             return False
         checked[0] = size
         found = judge(quadratic.evaluate(candidate.point), candidate, rest, bound)
@@ -83,13 +83,11 @@ def judge(
     evaluation: Evaluation, candidate: Candidate, rest: Rest, curvature: Curvature
 ) -> Certified:
     """The best certificate for a candidate at which f has been evaluated."""
-    certificate = certify(evaluation, candidate, curvature)
     if rest.separable:
+        # Exact and nearer to −∇f than any other, entry by entry.
         z = candidate.point
-        exact = Candidate(z, rest.nearest_subgradient(z, -evaluation.gradient))
-        other = certify(evaluation, exact, curvature)
-        if other.gap < certificate.gap:
-            candidate, certificate = exact, other
+        candidate = Candidate(z, rest.nearest_subgradient(z, -evaluation.gradient))
+    certificate = certify(evaluation, candidate, curvature)
     value = evaluation.value + rest.value(candidate.point)
     return Certified(candidate, certificate, value)
 

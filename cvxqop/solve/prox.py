@@ -148,22 +148,27 @@ class _Penalties:
             raise NotSplittable(term, "has negative weights")
         counts = np.diff(affine.A.indptr)
         if np.all(counts <= 1):
-            rows = np.flatnonzero(counts == 1)
-            for k, j, s in zip(rows, affine.A.indices, affine.A.data, strict=True):
-                self._one_absolute(int(j), float(w[k] * abs(s)), float(-affine.b[k] / s), term)
+            rows = np.flatnonzero((counts == 1) & (w > 0.0))
+            at = affine.A.indptr[rows]
+            j, slopes = affine.A.indices[at], affine.A.data[at]
+            kinks = -affine.b[rows] / slopes + 0.0
+            if len(np.unique(j)) < len(j):
+                for k in range(len(j)):
+                    self._kinks(j[k : k + 1], (w[rows] * np.abs(slopes))[k], kinks[k], term)
+            else:
+                self._kinks(j, w[rows] * np.abs(slopes), kinks, term)
             return
         chain = _chain(affine)
         if chain is None or len(np.unique(w)) > 1:
             raise NotSplittable(term)
         self._place(TotalVariation(float(w[0] * chain[1])), chain[0], 1.0, None, term)
 
-    def _one_absolute(self, j: int, weight: float, kink: float, term: Any) -> None:
-        if weight == 0.0:
-            return
-        if self.weights[j] > 0.0 and self.kinks[j] != kink:
+    def _kinks(self, j: Any, weights: Any, kinks: Any, term: Any) -> None:
+        """Absolute values on distinct coordinates j."""
+        if np.any((self.weights[j] > 0.0) & (self.kinks[j] != kinks)):
             raise NotSplittable(term, "has a second kink on a coordinate that has one")
-        self.weights[j] += weight
-        self.kinks[j] = kink + 0.0
+        self.weights[j] += weights
+        self.kinks[j] = kinks
 
     def _norm(self, factor: float, term: Any) -> None:
         name = kind(term)

@@ -121,7 +121,7 @@ class Rest:
         for norm in self.norms:
             y[norm.index] = norm.prox(y, float(t))
         if not self.sets:
-            return Candidate(y, (x - y) / t, error=self._rounding(x / t))
+            return Candidate(y, (x - y) / t, error=self._rounding(x) / float(np.min(t)))
         z, moved = y.copy(), x - y
         slack = violation = 0.0
         for s in self.sets:
@@ -134,13 +134,13 @@ class Rest:
                 moved[s.index] += found.normal
             slack += found.slack
             violation = float(np.hypot(violation, found.violation))
-        error = self._rounding(x / t)
+        error = self._rounding(x) / float(t)
         return Candidate(z, moved / t, float(slack / t), violation, error)
 
     def _rounding(self, *vectors: Array) -> float:
         """Rounding of prox and projection: a few units each, more where matrices are factored."""
         units = 4.0 if self.separable else 16.0 + 2.0 * np.sqrt(self.dimension)
-        return ROUNDING * units * float(sum(np.linalg.norm(v) for v in vectors))
+        return ROUNDING * units * sum(math.sqrt(float(v @ v)) for v in vectors)
 
     def nearest_subgradient(self, z: Array, target: Array) -> Array:
         """The subgradient of g + ι_C at z nearest to ``target``, exactly; needs ``separable``."""

@@ -58,14 +58,12 @@ class SetReader:
         active = {k: v for k, v in variable.attributes.items() if v is not None and v is not False}
         for name, value in active.items():
             if name in ("nonneg", "pos"):
-                self._bound(index, 0.0, np.inf, variable)
+                self._bound(index, 0.0, np.inf)
             elif name in ("nonpos", "neg"):
-                self._bound(index, -np.inf, 0.0, variable)
+                self._bound(index, -np.inf, 0.0)
             elif name == "bounds":
                 low, high = (np.broadcast_to(_number(v), variable.shape) for v in value)
-                self._bound(
-                    index, low.reshape(-1, order="F"), high.reshape(-1, order="F"), variable
-                )
+                self._bound(index, low.reshape(-1, order="F"), high.reshape(-1, order="F"))
             elif name == "symmetric":
                 self._sets.append(Placement(SymmetricMatrices(variable.shape[0]), index))
             elif name in ("PSD", "NSD"):
@@ -85,7 +83,7 @@ class SetReader:
             self._below_zero(-constraint.args[0], constraint)
         elif name in ("Equality", "Zero"):
             affine = self.stack.affine(constraint.expr)
-            self._linear(affine.A, -affine.b, -affine.b, constraint)
+            self._linear(affine.A, -affine.b, -affine.b)
         elif name == "PSD":
             self._semidefinite(constraint)
         elif name == "SOC" and constraint.args[0].size == 1:
@@ -96,7 +94,7 @@ class SetReader:
     def _below_zero(self, expression: Any, constraint: Any) -> None:
         if expression.is_affine():
             affine = self.stack.affine(expression)
-            self._linear(affine.A, np.full(len(affine.b), -np.inf), -affine.b, constraint)
+            self._linear(affine.A, np.full(len(affine.b), -np.inf), -affine.b)
         elif expression.size == 1:
             self._level_set(expression, constraint)
         else:
@@ -174,7 +172,7 @@ class SetReader:
         if not argument.is_affine():
             raise NotSplittable(constraint, "is a constraint without a known projection")
         affine = self.stack.affine(argument)
-        self._linear(affine.A, -level - affine.b, level - affine.b, constraint)
+        self._linear(affine.A, -level - affine.b, level - affine.b)
 
     def _uniform(self, argument: Any, constraint: Any) -> tuple[Index, float, Array]:
         diagonal = None
@@ -216,22 +214,30 @@ class SetReader:
         cone = SemidefiniteCone(side, symmetric=False)
         self._sets.append(Placement(cone, diagonal[0], float(diagonal[1][0]), affine.b))
 
-    def _bound(self, index: Index, low: Array | float, high: Array | float, term: Any) -> None:
+    def _bound(self, index: Index, low: Array | float, high: Array | float) -> None:
         self.lower[index] = np.maximum(self.lower[index], low)
         self.upper[index] = np.minimum(self.upper[index], high)
         if np.any(self.lower[index] > self.upper[index]):
             raise ProblemError(EMPTY.format("the bounds on an entry of a variable"))
 
-    def _linear(self, A: Any, low: Array, high: Array, constraint: Any) -> None:
+    def _linear(self, A: Any, low: Array, high: Array) -> None:
         """low ≤ Aθ ≤ high: single entries become bounds, the rest is kept as rows."""
         counts = np.diff(A.indptr)
         empty = counts == 0
         if np.any(low[empty] > 0.0) or np.any(high[empty] < 0.0):
             raise ProblemError(EMPTY.format("a constraint that holds no variable"))
-        for k in np.flatnonzero(counts == 1):
-            j, s = A.indices[A.indptr[k]], A.data[A.indptr[k]]
-            ends = np.sort([low[k] / s, high[k] / s])
-            self._bound(np.array([j]), ends[0], ends[1], constraint)
+        single = counts == 1
+        if np.any(single):
+            first = A.indptr[:-1][single]
+            j, factor = A.indices[first].astype(np.intp), A.data[first]
+            with np.errstate(divide="ignore"):
+                ends = np.sort([low[single] / factor, high[single] / factor], axis=0)
+            if _repeats(j):
+                # Fancy assignment would keep only the last of several bounds on one entry.
+                for k in range(len(j)):
+                    self._bound(j[k : k + 1], ends[0, k], ends[1, k])
+            else:
+                self._bound(j, ends[0], ends[1])
         several = np.flatnonzero(counts > 1)
         if len(several):
             self._rows.append((A[several], low[several], high[several]))

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import LinAlgError, solve
+from scipy.linalg.lapack import dposv
 
 from cvxqop.solve.rest import Candidate, Rest
 
@@ -23,6 +23,7 @@ Array = npt.NDArray[np.float64]
 Done = Callable[[Candidate, Array], bool]
 
 MEMORY = 8
+DIRECT_DIMENSION = 2000
 
 
 class Form(Protocol):
@@ -136,8 +137,7 @@ def _accelerated(
     z, Hz = centre, gradient - offset
     previous, H_previous = z, Hz
     momentum = 1.0
-    pattern: Array | None = None
-    steady, polished = 0, -10
+    wait, attempt = 2, 2
     outcome = None
     for k in range(1, max_iter + 1):
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
@@ -160,49 +160,41 @@ def _accelerated(
         if float((y - found.point) @ (metric * step)) > 0.0:
             following = 1.0
         previous, H_previous, z, Hz, momentum = z, Hz, found.point, H_new, following
-        if not rest.separable:
+        if not rest.separable or k < attempt:
             continue
-        now = _free(rest, z)
-        same = pattern is not None and np.array_equal(now, pattern)
-        pattern, steady = now, steady + 1 if same else 0
-        if steady >= 3 and k >= polished + 10:
-            polished = k
-            direct = _direct(form, offset, rest, found, residual, now)
-            if direct is not None and np.linalg.norm(direct.residual) < np.linalg.norm(residual):
-                if done(direct.candidate, direct.residual):
-                    return direct
-                z = previous = direct.candidate.point
-                Hz = H_previous = form.apply(z)
-                momentum = 1.0
+        direct = _direct(form, offset, rest, found, residual, t)
+        if direct is not None and _size(direct.residual, metric) < 0.5 * _size(residual, metric):
+            if done(direct.candidate, direct.residual):
+                return direct
+            z = previous = direct.candidate.point
+            Hz = H_previous = direct.residual - offset - direct.candidate.subgradient
+            momentum, wait = 1.0, 2
+        else:
+            wait *= 2
+        attempt = k + wait
     assert outcome is not None
     return Outcome(outcome.candidate, outcome.residual, False, max_iter)
 
 
-def _free(rest: Rest, z: Array) -> Array:
-    """+1 or −1 on the side of a kink, 0 where a coordinate sits at a kink or a bound."""
-    side = np.where(rest.weights > 0.0, np.sign(z - rest.kinks), 1.0)
-    return np.where((z > rest.lower) & (z < rest.upper), side, 0.0)
+def _size(residual: Array, metric: Array) -> float:
+    return float(residual @ (residual / metric))
 
 
 def _direct(
-    form: Form, offset: Array, rest: Rest, found: Candidate, residual: Array, pattern: Array
+    form: Form, offset: Array, rest: Rest, found: Candidate, residual: Array, t: Array | float
 ) -> Outcome | None:
-    """Solve exactly on the free coordinates, then one proximal step as a check."""
-    free = np.flatnonzero(pattern)
-    if len(free) == 0 or len(free) > 2500:
-        return None
-    try:
-        step = solve(form.block(free), -residual[free], assume_a="pos", check_finite=False)
-    except LinAlgError:
-        return None
+    """Newton's step on the coordinates off their kinks and bounds, then one proximal step."""
     z = found.point.copy()
-    z[free] += step
-    if not np.array_equal(_free(rest, z)[free], pattern[free]):
+    off_kink = (rest.weights == 0.0) | (z != rest.kinks)
+    free = np.flatnonzero(off_kink & (z > rest.lower) & (z < rest.upper))
+    if len(free) == 0 or len(free) > DIRECT_DIMENSION:
         return None
-    gradient = offset + form.apply(z)
-    u = rest.nearest_subgradient(z, -gradient)
-    candidate = Candidate(z, u)
-    return Outcome(candidate, gradient + u, True, 0)
+    step, failed = dposv(form.block(free), -residual[free])[1:]
+    if failed:
+        return None
+    z[free] += step
+    candidate = rest.candidate(z - t * (offset + form.apply(z)), t)
+    return Outcome(candidate, offset + form.apply(candidate.point) + candidate.subgradient, True, 0)
 
 
 def _three_operator(
