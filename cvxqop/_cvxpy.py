@@ -5,7 +5,7 @@ Nothing here prints the entries of an array.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import cvxpy as cp
@@ -36,6 +36,7 @@ __all__ = [
     "exponent",
     "format_constraint",
     "format_expression",
+    "format_shape",
     "given_name",
     "has_variables",
     "holds_records",
@@ -59,18 +60,19 @@ _RELATIONS = {"Inequality": "<=", "Equality": "==", "Zero": "==", "NonPos": "<="
 _PLAIN_NUMBERS = frozenset({0.0, 0.25, 0.5, 1.0, 2.0, 3.0, 4.0})
 
 
-def format_expression(node: Any, names: Mapping[int, str]) -> str:
+def format_expression(node: Any, names: Mapping[int, str], count: int | None = None) -> str:
     """Text of an expression as it was written, arrays replaced by name and shape.
 
-    ``names[id(leaf)]`` names a leaf; other constants become ``const(shape)``.
+    ``names[id(leaf)]`` names a leaf; other constants become ``const(shape)``. A side of length
+    ``count`` is written n, for texts that must not say how many records there are.
     """
-    return _format(node, names, 0)
+    return _Writer(names, count).write(node, 0)
 
 
-def format_constraint(constraint: Any, names: Mapping[int, str]) -> str:
+def format_constraint(constraint: Any, names: Mapping[int, str], count: int | None = None) -> str:
     """Text of a constraint, like `format_expression`."""
     symbol = _RELATIONS.get(type(constraint).__name__)
-    sides = [format_expression(argument, names) for argument in constraint.args]
+    sides = [format_expression(argument, names, count) for argument in constraint.args]
     if symbol and len(sides) == 2:
         return f"{sides[0]} {symbol} {sides[1]}"
     if symbol and len(sides) == 1:
@@ -78,79 +80,80 @@ def format_constraint(constraint: Any, names: Mapping[int, str]) -> str:
     return f"{type(constraint).__name__}({', '.join(sides)})"
 
 
-def _format(node: Any, names: Mapping[int, str], level: int) -> str:
-    """``level``: 0 inside brackets or a sum, 1 as an operand of a product, 2 of a negation."""
-    name = kind(node)
-    shape = _shape(node)
-    if is_leaf(node):
-        return _format_leaf(node, names)
-    if holds_records(node):
-        return str(node.written)
-    inner = [_format(argument, names, 0) for argument in node.args]
-    if name in ("promote", "broadcast", "conj"):
-        return _format(node.args[0], names, level)
-    if name == "add":
-        text = inner[0]
+def format_shape(shape: Sequence[int | str], count: int | None = None) -> str:
+    """(n,3) for a shape, with n in place of a side of length ``count``."""
+    sides = ["n" if side == count else str(side) for side in shape]
+    return "(" + ",".join(sides) + ("," if len(sides) == 1 else "") + ")"
+
+
+class _Writer:
+    """Formats one expression; ``level`` is 0 in brackets or a sum, 1 in a product, 2 negated."""
+
+    def __init__(self, names: Mapping[int, str], count: int | None) -> None:
+        self.names, self.count = names, count
+
+    def write(self, node: Any, level: int = 0) -> str:
+        if is_leaf(node):
+            return self.leaf(node)
+        if holds_records(node):
+            return str(node.describe(self.count))
+        name = kind(node)
+        if name in ("promote", "broadcast", "conj"):
+            return self.write(node.args[0], level)
+        if name in ("add", "neg", "matmul", "divide") or (name == "multiply" and _scaling(node)):
+            text = self.operator(node, name)
+            return f"({text})" if level else text
+        if name in ("transpose", "index"):
+            return self.write(node.args[0], 1) + (".T" if name == "transpose" else "[...]")
+        return self.call(node, name, [self.write(argument) for argument in node.args])
+
+    def operator(self, node: Any, name: str) -> str:
+        if name == "neg":
+            return "-" + self.write(node.args[0], 2)
+        if name != "add":
+            symbol = {"matmul": "@", "divide": "/", "multiply": "*"}[name]
+            return f" {symbol} ".join(self.write(argument, 1) for argument in node.args)
+        text = self.write(node.args[0])
         for argument in node.args[1:]:
             if kind(argument) == "neg":
-                text += " - " + _format(argument.args[0], names, 1)
+                text += " - " + self.write(argument.args[0], 1)
             else:
-                part = _format(argument, names, 0)
+                part = self.write(argument)
                 text += f" - {part[1:]}" if part.startswith("-") else f" + {part}"
-        return f"({text})" if level else text
-    if name == "neg":
-        text = "-" + _format(node.args[0], names, 2)
-        return f"({text})" if level else text
-    if name in ("matmul", "divide") or (name == "multiply" and _scaling(node)):
-        operator = {"matmul": "@", "divide": "/", "multiply": "*"}[name]
-        text = f" {operator} ".join(_format(argument, names, 1) for argument in node.args)
-        return f"({text})" if level else text
-    if name == "transpose":
-        return _format(node.args[0], names, 1) + ".T"
-    if name == "index":
-        return _format(node.args[0], names, 1) + "[...]"
-    if name == "reshape":
-        return f"reshape({inner[0]}, {shape})"
-    if name == "quad_over_lin":
-        if inner[1] == "1":
-            return f"sum_squares({inner[0]})"
-        return f"quad_over_lin({inner[0]}, {inner[1]})"
-    if name == "power":
-        p = exponent(node)
-        if p == 2:
-            return f"square({inner[0]})"
-        return f"power({inner[0]}, {p:g})" if p in _PLAIN_NUMBERS else f"power({inner[0]}, const)"
-    if name == "pnorm":
-        p = exponent(node)
-        return f"norm({inner[0]}, {p:g})" if p in _PLAIN_NUMBERS else f"norm({inner[0]}, const)"
-    if name == "huber":
-        return f"huber({inner[0]}, {_format(node.M, names, 0)})"
-    if name == "maximum" and len(inner) == 2 and inner[1] == "0":
-        return f"pos({inner[0]})"
-    return f"{name}({', '.join(inner)})"
+        return text
+
+    def call(self, node: Any, name: str, inner: list[str]) -> str:
+        if name == "reshape":
+            inner = [inner[0], format_shape(node.shape, self.count)]
+        elif name == "quad_over_lin" and inner[1] == "1":
+            name, inner = "sum_squares", inner[:1]
+        elif name == "power" and exponent(node) == 2:
+            name = "square"
+        elif name in ("power", "pnorm"):
+            name, p = {"pnorm": "norm"}.get(name, name), exponent(node)
+            inner = [inner[0], f"{p:g}" if p in _PLAIN_NUMBERS else "const"]
+        elif name == "huber":
+            inner = [inner[0], self.write(node.M)]
+        elif name == "maximum" and len(inner) == 2 and inner[1] == "0":
+            name, inner = "pos", inner[:1]
+        return f"{name}({', '.join(inner)})"
+
+    def leaf(self, leaf: Any) -> str:
+        shape = format_shape(leaf.shape, self.count)
+        if id(leaf) in self.names:
+            return self.names[id(leaf)] + shape
+        if kind(leaf) != "constant":
+            return str(leaf.name())
+        if leaf.ndim == 0:
+            number = float(np.real(leaf._value.item()))
+            return f"{number:g}" if abs(number) in _PLAIN_NUMBERS else "const"
+        return (given_name(leaf) or "const") + shape
 
 
 def _scaling(node: Any) -> bool:
-    return (
-        any(argument.size == 1 or kind(argument) == "promote" for argument in node.args)
-        or node.size == 1
+    return node.size == 1 or any(
+        argument.size == 1 or kind(argument) == "promote" for argument in node.args
     )
-
-
-def _shape(node: Any) -> str:
-    return "(" + ",".join(str(side) for side in node.shape) + ("," if node.ndim == 1 else "") + ")"
-
-
-def _format_leaf(leaf: Any, names: Mapping[int, str]) -> str:
-    if id(leaf) in names:
-        return names[id(leaf)] + _shape(leaf)
-    name = kind(leaf)
-    if name != "constant":
-        return str(leaf.name())
-    if leaf.size == 1 and leaf.ndim == 0:
-        number = float(np.real(leaf._value.item()))
-        return f"{number:g}" if abs(number) in _PLAIN_NUMBERS else "const"
-    return (given_name(leaf) or "const") + _shape(leaf)
 
 
 def write_values(values: Mapping[cp.Variable, Any]) -> None:

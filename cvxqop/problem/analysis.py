@@ -85,10 +85,10 @@ def _read(objective: Any, constraints: list[Any], private: Sequence[Any], adjace
     data = match(private, [objective, *constraints])
     names = data.leaf_names
 
-    def text(node: Any) -> str:
+    def text(node: Any, count: int | None = None) -> str:
         if isinstance(node, cp.Expression):
-            return _cvxpy.format_expression(node, names)
-        return _cvxpy.format_constraint(node, names)
+            return _cvxpy.format_expression(node, names, count)
+        return _cvxpy.format_constraint(node, names, count)
 
     checks.check_leaves([objective, *constraints])
     checks.check_constraints(constraints, data, text)
@@ -120,11 +120,11 @@ def _read(objective: Any, constraints: list[Any], private: Sequence[Any], adjace
         row_parts=shared.parts,
         has_offset=shared.rows.has_offset or data.dropped,
         texts=Texts(
-            terms=tuple(text(term.written) for term in reader.terms),
-            labels=tuple(text(term.written) for term in reader.linear),
+            terms=tuple(text(term.written, n) for term in reader.terms),
+            labels=tuple(text(term.written, n) for term in reader.linear),
             row=row_text(shared.rows.pieces, stacking),
-            rest=tuple(text(node) for node in reader.rest),
-            constraints=tuple(text(constraint) for constraint in constraints),
+            rest=tuple(text(node, n) for node in reader.rest),
+            constraints=tuple(text(constraint, n) for constraint in constraints),
         ),
     )
 

@@ -121,9 +121,7 @@ def public_data(terms: Sequence[LossTerm], rows: AffineRows, adjacency: str) -> 
             "it says how many records there are. List it in private, or use "
             'adjacency="replace_one".'
         )
-    weights = [
-        f"public weights of shape {np.shape(term.weight)}" for term in terms if np.ndim(term.weight)
-    ]
+    weights = ["public weights of shape (n,)" for term in terms if np.ndim(term.weight)]
     return tuple(names + weights)
 
 

@@ -124,12 +124,11 @@ class GLMLoss(Atom):  # type: ignore[misc]
             self._y = Leaf(labels, ("y", id(y)), True, "y")
         super().__init__(theta, intercept)
 
-    @property
-    def written(self) -> str:
-        """The term in words."""
-        names = [_cvxpy.format_expression(argument, {}) for argument in self.args]
-        parts = [f'"{self._spelling}"', f"X({self.n},{self._width})"]
-        parts += [f"y({self.n},)"] if self._y is not None else []
+    def describe(self, count: int | None = None) -> str:
+        """The term in words; with ``count`` = n, n is not said."""
+        names = [_cvxpy.format_expression(argument, {}, count) for argument in self.args]
+        parts = [f'"{self._spelling}"', "X" + _cvxpy.format_shape((self.n, self._width), count)]
+        parts += ["y" + _cvxpy.format_shape((self.n,), count)] if self._y is not None else []
         return f"glm_loss({', '.join(parts + names[: 1 if names[1] == '0' else 2])})"
 
     def pieces(self, stacking: Stacking) -> list[Piece]:
@@ -149,7 +148,9 @@ class GLMLoss(Atom):  # type: ignore[misc]
     def _product(self, stacking: Stacking) -> Pieces:
         theta, intercept = (affine_map(argument, stacking) for argument in self.args)
         if theta is None or intercept is None:
-            raise ProblemError(f"{self.written}: theta and intercept must be affine in variables.")
+            raise ProblemError(
+                f"{self.describe()}: theta and intercept must be affine in variables."
+            )
         if self._width == 1:
             rows = Piece((Column(self._x, np.ones(1)),), None, theta.G, theta.g)
         else:
@@ -229,7 +230,7 @@ class GLMLoss(Atom):  # type: ignore[misc]
 
     def name(self) -> str:
         """The term in words, without an entry of the data."""
-        return self.written
+        return self.describe()
 
 
 _LOSSES = {"squared": squared, "logistic": logistic, "squared_hinge": squared_hinge}

@@ -97,6 +97,21 @@ class ScalarLoss:
             slope=self.slope * weight,
         )
 
+    def weighted(self, weight: float) -> ScalarLoss:
+        """The loss w·φ, w ≥ 0: κ and slope times w."""
+        if weight == 1.0:
+            return self
+        value, derivative, second = self.value, self.derivative, self.second_derivative
+        return replace(
+            self,
+            name=f"{weight:g} times {self.name}",
+            value=lambda t: weight * value(t),
+            derivative=lambda t: weight * derivative(t),
+            second_derivative=lambda t: weight * second(t),
+            curvature=self.curvature * weight,
+            slope=self.slope * weight,
+        )
+
 
 squared = ScalarLoss(
     "squared, t²",

@@ -198,7 +198,8 @@ class MatrixReader:
         for known in self._public:
             if known.array.shape == value.shape and _equal(known.array, value):
                 return Factor(known)
-        name = f"a public array of shape {tuple(int(side) for side in value.shape)}"
+        shape = _cvxpy.format_shape(("n", *value.shape[1:]))
+        name = f"a public array of shape {shape}"
         leaf = Leaf(value, ("public", len(self._public)), False, name)
         self._public.append(leaf)
         return Factor(leaf)

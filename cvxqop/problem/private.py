@@ -57,8 +57,11 @@ class PrivateData:
 
     @property
     def descriptions(self) -> tuple[str, ...]:
-        """Name and shape of each entry."""
-        return tuple(f"{e.name}, shape {_shape(e.array)}" for e in self._entries)
+        """Name and shape of each entry, n in place of the number of records."""
+        return tuple(
+            f"{entry.name}, shape {_cvxpy.format_shape(('n', *entry.array.shape[1:]))}"
+            for entry in self._entries
+        )
 
     @property
     def leaf_names(self) -> dict[int, str]:

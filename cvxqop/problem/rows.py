@@ -105,6 +105,10 @@ class AffineRows(Blocks):
         self._linear, self._offsets = tuple(linear), tuple(tuple(pieces) for pieces in offsets)
         self.sparse = any(piece.matrix is not None and piece.matrix.sparse for piece in linear)
         self._rights = [_Right(piece.G, self.sparse) for piece in self._linear]
+        runs = sorted((r.start, r.width) for r in self._rights if r.start is not None)
+        ends = np.cumsum([0, *(width for _, width in runs)]).tolist()
+        tiles = [start for start, _ in runs] + [dimension] == ends
+        self._tiled = tiles and len(runs) == len(self._rights)
 
     @property
     def has_offset(self) -> bool:
@@ -152,6 +156,11 @@ class AffineRows(Blocks):
             piece, right = self._linear[0], self._rights[0]
             if piece.matrix is not None and right.identity:
                 return np.ascontiguousarray(piece.matrix.take(start, stop))
+        if self._tiled:
+            A = np.empty((stop - start, self.dimension))
+            for piece, right in zip(self._linear, self._rights, strict=True):
+                right.fill(A, piece, start, stop)
+            return A
         A = np.zeros((stop - start, self.dimension))
         for piece, right in zip(self._linear, self._rights, strict=True):
             right.add(A, piece, start, stop)
@@ -212,6 +221,19 @@ class _Right:
         self.identity = run and p == D and self.factor == 1.0
         self.width = p
         self.matrix: Any = None if run or sparse else (G.toarray() if G.nnz > 0.1 * p * D else G)
+
+    def fill(self, A: Array, piece: Piece, start: int, stop: int) -> None:
+        """The columns of A that the piece alone makes; for a G that is a run of columns."""
+        assert self.start is not None
+        target = A[:, self.start : self.start + self.width]
+        scale = piece.scale(start, stop)
+        if scale is not None and self.factor != 1.0:
+            scale = scale * self.factor
+        factor = self.factor if scale is None else scale[:, None]
+        if piece.matrix is None:
+            target[...] = factor
+        else:
+            np.multiply(piece.matrix.take(start, stop), factor, out=target)
 
     def add(self, A: Array, piece: Piece, start: int, stop: int) -> None:
         """A += piece, for dense A."""

@@ -161,13 +161,12 @@ class TermReader:
             argument = argument.args[0]
         n = record_count(argument)
         mean = n is not None and factor.depends_on(n)
-        weight = float(weights) if weights.ndim == 0 else np.asarray(weights, dtype=np.float64)
-        self.terms.append(LossTerm(loss, weight, argument, self._written, mean))
+        self.terms.append(LossTerm(loss, factor.simplified(), argument, self._written, mean))
 
     def _add_linear(self, factor: Weight, factors: tuple[Any, ...]) -> None:
         n = record_count(factors[0])
         mean = n is not None and factor.depends_on(n)
-        self.linear.append(LinearTerm(factor.value, factors, self._written, mean))
+        self.linear.append(LinearTerm(factor.simplified(), factors, self._written, mean))
 
     def _weighted_sum(self, node: Any, factor: Weight) -> None:
         """weights @ (…): a public vector times one entry a record."""

@@ -45,3 +45,12 @@ class Weight:
         """Whether it holds a factor 1/n or 1/(2n). Small n are told by the structure alone."""
         close = [abs(d / n - k) < 1e-12 for d in self.divisors for k in (1, 2)] if n > 2 else []
         return n in self.averaged or any(close)
+
+    def simplified(self) -> float | Array:
+        """The weight: one number where all records have the same."""
+        values = np.asarray(self.value, dtype=np.float64)
+        if values.ndim == 0:
+            return float(values)
+        if values.size == 0:
+            return 1.0
+        return float(values[0]) if np.all(values == values[0]) else values

@@ -229,7 +229,7 @@ def test_variables_in_order_of_appearance():
 
 def test_same_array_twice_and_equal_arrays():
     problem = cp.Problem(cp.Minimize(cp.sum_squares(X @ w - Y)))
-    assert read(problem, [X, X, Y]).private_names[1] == "private[1], shape (11, 3)"
+    assert read(problem, [X, X, Y]).private_names[1] == "private[1], shape (n,3)"
     zeros = np.zeros(N), np.zeros(N)
     problem = cp.Problem(cp.Minimize(cp.sum_squares(cp.multiply(zeros[0], X @ w) - zeros[1])))
     assert read(problem, [X, *zeros]).rows.n == N

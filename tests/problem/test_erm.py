@@ -91,6 +91,21 @@ def test_huber_slope():
     assert not found.quadratic
 
 
+def test_texts_do_not_say_how_many_records_there_are():
+    loss = cp.sum(cp.multiply(np.full(N, 2.0), cp.square(X @ w - Y + np.ones(N))))
+    erm = read(cp.Problem(cp.Minimize(loss)), [X, Y], adjacency="add_remove")
+    words = [*erm.terms, *erm.private_names, *erm.public_data, erm.texts.row]
+    assert not any(str(N) in text for text in words)
+    assert erm.terms == (
+        "sum(multiply(const(n,), square(private[0](n,3) @ w - private[1](n,) + const(n,))))",
+    )
+
+
+def test_row_of_zeros_is_refused():
+    with pytest.raises(ProblemError, match="does not depend on a variable"):
+        read(cp.Problem(cp.Minimize(cp.sum_squares(np.zeros((N, D)) @ w - Y))), [Y])
+
+
 def test_offset_is_required_when_it_matters():
     with pytest.raises(
         ProblemError, match=r"Bounds\(offset=…\) is missing: the loss has an offset"

@@ -33,10 +33,13 @@ def test_value_is_that_of_the_atom(name):
     np.testing.assert_allclose(loss.value(GRID), atom(cp.Constant(GRID)).value, rtol=1e-12)
 
 
+@pytest.mark.parametrize("weight", [1.0, 0.3])
 @pytest.mark.parametrize("factor", [1.0, -1.0, 0.5, -3.0])
 @pytest.mark.parametrize("name", ALL)
-def test_derivatives_and_constants(name, factor):
-    loss = ALL[name].scaled(factor)
+def test_derivatives_and_constants(name, factor, weight):
+    loss = ALL[name].scaled(factor).weighted(weight)
+    expected = weight * ALL[name].value(factor * GRID)
+    np.testing.assert_allclose(loss.value(GRID), expected, rtol=1e-12)
     t, h = GRID, 1e-5
     slope = (loss.value(t + h) - loss.value(t - h)) / (2 * h)
     np.testing.assert_allclose(loss.derivative(t), slope, atol=2e-5 * loss.curvature)

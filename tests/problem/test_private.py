@@ -124,4 +124,4 @@ def test_names():
     C = cp.Constant(Y, name="target")
     data = match([P, C], [P @ w - C])
     assert data.names == ("P", "target")
-    assert data.descriptions == ("P, shape (6, 3)", "target, shape (6,)")
+    assert data.descriptions == ("P, shape (n,3)", "target, shape (n,)")
