@@ -1,11 +1,11 @@
-"""Output densities of the perturbed quadratic in one and two dimensions, for the tests.
+"""Output densities of the perturbed problem in one and two dimensions, for the tests.
 
-D is a data set with Hessian H and gradient g at the anchor 0 (public quadratic regulariser
-included). The output u solves (H + S) u + g + a = 0, S = σ² W, W ~ Wishart_d(m, I),
-a ~ N(0, s_a² I). With w = −(H u + g + a) the matrices with S u = w are, for u'w > 0,
-S = ww'/(u'w) + t vv', t > 0, v a unit vector orthogonal to u, and
+A data set is known by the gradient and the Hessian of its objective J at the points u (anchor 0).
+The output u solves ∇J(u) + S u + a = 0, S = σ² W, W ~ Wishart_d(m, I), a ~ N(0, s_a² I). With
+w = −(∇J(u) + a) the matrices with S u = w are, for u'w > 0, S = ww'/(u'w) + t vv', t > 0, v a unit
+vector orthogonal to u, and
 
-    p(u) = |u|^(−d) E_a ∫ p_S(S) det(H + S) dt        (no t in one dimension).
+    p(u) = |u|^(−d) E_a ∫ p_S(S) det(∇²J(u) + S) dt        (no t in one dimension).
 """
 
 import numpy as np
@@ -19,10 +19,10 @@ def log_wishart_constant(d, m, sigma2):
     return -0.5 * m * d * np.log(2.0 * sigma2) - multigammaln(0.5 * m, d)
 
 
-def density_1d(u, H, g, *, sigma2, m, guard):
+def density_1d(u, gradient, H, *, sigma2, m, guard):
     """p(u) in one dimension; the guard's integral runs over s = S > 0."""
     if guard == 0.0:
-        s = -(H * u + g) / u
+        s = -gradient / u
         safe = np.where(s > 0.0, s, 1.0)
         log_p = log_wishart_constant(1, m, sigma2) + (0.5 * m - 1.0) * np.log(safe)
         return np.where(s > 0.0, np.exp(log_p - 0.5 * safe / sigma2) * (H + safe) / abs(u), 0.0)
@@ -30,17 +30,17 @@ def density_1d(u, H, g, *, sigma2, m, guard):
     s = 0.5 * top * (GAUSS_POINTS + 1.0)
     weight = 0.5 * top * GAUSS_WEIGHTS
     log_p = log_wishart_constant(1, m, sigma2) + (0.5 * m - 1.0) * np.log(s) - 0.5 * s / sigma2
-    a = -(H + s) * u[:, None] - g
+    a = -gradient[:, None] - s * u[:, None]
     p_a = np.exp(-0.5 * (a / guard) ** 2) / (guard * np.sqrt(2.0 * np.pi))
-    return (p_a * np.exp(log_p) * (H + s)) @ weight
+    return (p_a * np.exp(log_p) * (H[:, None] + s)) @ weight
 
 
-def density_2d(u, H, g, *, sigma2, m, guard):
+def density_2d(u, gradient, H, *, sigma2, m, guard):
     """p(u) in two dimensions for points u (N, 2): closed in t, and in the guard across u."""
     r = np.linalg.norm(u, axis=1)
     e, v = u / r[:, None], np.stack([-u[:, 1], u[:, 0]], axis=1) / r[:, None]
-    H11, H12, H22 = (np.einsum("ni,ij,nj->n", p, H, q) for p, q in ((e, e), (e, v), (v, v)))
-    w = -(u @ H + g)
+    H11, H12, H22 = (np.einsum("ni,nij,nj->n", p, H, q) for p, q in ((e, e), (e, v), (v, v)))
+    w = -gradient
     w1, w2 = np.einsum("ni,ni->n", w, e), np.einsum("ni,ni->n", w, v)
     args = (r, (H11, H12, H22), sigma2, m)
     if guard == 0.0:

@@ -15,19 +15,18 @@ def quadratic(rows, offsets, linear, ridge):
     return A.T @ A + ridge * np.eye(A.shape[1]), A.T @ c + np.asarray(linear, dtype=float)
 
 
+def density(u, case, **noise):
+    """Density of the output for a quadratic objective (H, g)."""
+    H, g = case
+    if u.ndim == 1:
+        return density_1d(u, H[0, 0] * u + g[0], np.full_like(u, H[0, 0]), **noise)
+    return density_2d(u, u @ H + g, np.broadcast_to(H, (len(u), 2, 2)), **noise)
+
+
 def profiles(first, second, *, dimension, sigma2, m, guard):
     """Measured hockey-stick divergences of a pair, both ways, at every ε."""
-    if dimension == 1:
-        u, weight = grid_1d()
-        densities = [
-            density_1d(u, H[0, 0], g[0], sigma2=sigma2, m=m, guard=guard)
-            for H, g in (first, second)
-        ]
-    else:
-        u, weight = grid_2d()
-        densities = [
-            density_2d(u, H, g, sigma2=sigma2, m=m, guard=guard) for H, g in (first, second)
-        ]
+    u, weight = grid_1d() if dimension == 1 else grid_2d()
+    densities = [density(u, case, sigma2=sigma2, m=m, guard=guard) for case in (first, second)]
     for p in densities:
         assert weight @ p == pytest.approx(1.0, abs=2e-3)  # it is a density
     p, q = densities
@@ -112,10 +111,11 @@ def test_without_the_guard_a_record_with_a_gradient_is_caught():
     empty = quadratic([[0.0]], [0.0], [0.0], 0.7)
     one = quadratic([[1.0]], [-0.5], [0.0], 0.7)
     u, weight = grid_1d()
-    q = density_1d(u, one[0][0, 0], one[1][0], sigma2=0.8, m=8.0, guard=0.0)
+    q = density(u, one, sigma2=0.8, m=8.0, guard=0.0)
     assert weight @ q == pytest.approx(1.0, abs=1e-3)
     # The empty data set always releases 0; with the record the answer is never 0.
     assert empty[1][0] == 0.0
-    half = density_1d(u, 0.7, 1e-3, sigma2=0.8, m=8.0, guard=0.0)
+    tilted = quadratic([[0.0]], [0.0], [1e-3], 0.7)
+    half = density(u, tilted, sigma2=0.8, m=8.0, guard=0.0)
     claim = float(wishart.profile(1.0, 1.0 / 0.8, 8.0, adjacency="add_remove"))
     assert hockey_stick(q, half, weight, 1.0) > 2.0 * claim
