@@ -11,6 +11,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -23,6 +24,8 @@ from cvxqop.errors import OptionError, ProblemError
 from cvxqop.solve.answer import Answer
 from cvxqop.solve.oracle import Quadratic
 from cvxqop.solve.prox import NotSplittable, split
+from cvxqop.solve.rest import Candidate
+from cvxqop.solve.splitting import DenseForm, minimise_form
 
 __all__ = ["check_feasible", "check_solver", "default_solver", "solve_conic"]
 
@@ -44,6 +47,9 @@ TIGHT: Mapping[str, Mapping[str, Any]] = {
     "CVXOPT": {"abstol": 1e-10, "reltol": 1e-10, "feastol": 1e-10},
     "GUROBI": {"BarConvTol": 1e-10, "FeasibilityTol": 1e-9, "OptimalityTol": 1e-9},
 }
+
+POLISH_STEPS = 30
+POLISHED = 1e-14
 
 # Options that make a solver print iterations, which come from records.
 PRINTING = frozenset({"verbose", "output_flag", "log_to_console", "OutputFlag"})
@@ -78,8 +84,9 @@ def solve_conic(
     Returns
     -------
     Answer
-        After one proximal gradient step from the solver's point where r + ι_C has a known proximal
-        operator: the zeros of a LASSO are exact, and simple constraints hold to the last bit.
+        After a few proximal steps from the solver's point where r + ι_C has a known proximal
+        operator: the zeros of a LASSO are exact, simple constraints hold to the last bit, and the
+        solvers agree to far below their tolerances.
 
     Raises
     ------
@@ -106,11 +113,13 @@ def solve_conic(
         None if regulariser is None else regulariser * (1.0 / scale),
         constraints,
     )
-    try:
-        solution = _solve(problem, name, {**TIGHT.get(name, {}), **(solver_options or {})})
-        status = solution.status
-    except Exception:
-        status = settings.SOLVER_ERROR
+    own = dict(solver_options or {})
+    status, solution = _attempt(problem, name, {**TIGHT.get(name, {}), **own})
+    if status == settings.OPTIMAL_INACCURATE and name in TIGHT:
+        # The tight tolerance was out of reach: the solver's own may not be.
+        second = _attempt(problem, name, own)
+        if second[0] == settings.OPTIMAL:
+            status, solution = second
     if status != settings.OPTIMAL:
         raise SolverError(
             f"solver {name} ended with status {status!r} on the perturbed problem; "
@@ -119,27 +128,49 @@ def solve_conic(
     answer = _answer(problem, variables, solution)
     if answer.auxiliary:
         return answer
-    polished = _polished(answer.theta, quadratic, variables, regulariser, constraints)
-    return Answer(polished)
+    return replace(answer, theta=_polished(quadratic, variables, regulariser, constraints, answer))
+
+
+def _attempt(problem: cp.Problem, name: str, options: Mapping[str, Any]) -> tuple[str, Any]:
+    """Status and solution; whatever a solver raises is a status too."""
+    try:
+        solution = _solve(problem, name, options)
+    except Exception:
+        return settings.SOLVER_ERROR, None
+    return str(solution.status), solution
 
 
 def _polished(
-    theta: Array,
     quadratic: Quadratic,
     variables: Sequence[cp.Variable],
     regulariser: cp.Expression | None,
     constraints: Sequence[cp.Constraint],
+    answer: Answer,
 ) -> Array:
-    """One proximal gradient step, which never increases the objective; else θ projected onto C."""
+    """The answer after a few splitting steps: exact zeros, exact bounds, no larger residual.
+
+    Where the rest cannot be split, the answer as it is; where only its parts can, the projection.
+    """
     try:
         rest = split(variables, regulariser, constraints)
-    except NotSplittable:
-        return theta
+    except (NotSplittable, ProblemError):
+        return answer.theta
     if not rest.fused:
-        return rest.project(theta).point
-    smooth = quadratic.plus(rest.Q, rest.q)
-    step = 1.0 / float(np.abs(smooth.H).sum(axis=1).max())  # λ_max is at most a row sum
-    return rest.candidate(theta - step * smooth.gradient(theta), step).point
+        projection = rest.project(answer.theta)
+        return projection.point if projection.violation == 0.0 else answer.theta
+    f = quadratic if rest.Q is None and not np.any(rest.q) else quadratic.plus(rest.Q, rest.q)
+    best: list[tuple[float, Array]] = []
+    floor = POLISHED * float(np.linalg.norm(f.g) + np.abs(f.H).max())
+
+    def done(candidate: Candidate, residual: Array) -> bool:
+        size = float(np.linalg.norm(residual))
+        if not best or size < best[0][0]:
+            best[:] = [(size, candidate.point)]
+        return size <= floor
+
+    gradient = f.gradient(answer.theta)
+    minimise_form(DenseForm(f.H), gradient, answer.theta, rest, done, POLISH_STEPS, warm=True)
+    return best[0][1]
 
 
 def default_solver(
@@ -186,6 +217,19 @@ def check_solver(
     options = dict(solver_options or {})
     for option in PRINTING & options.keys():
         raise OptionError(f"solver_options: {option!r} would print unreleased numbers")
+    if solver is None and not options:
+        check_feasible(variables, regulariser, constraints)
+        return
+    _check_on(solver, options, variables, regulariser, constraints)
+
+
+def _check_on(
+    solver: str | None,
+    options: Mapping[str, Any],
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[cp.Constraint],
+) -> None:
     name = solver or default_solver(variables, regulariser, constraints)
     installed = cp.installed_solvers()
     if name not in installed:
@@ -207,7 +251,10 @@ def check_solver(
         raise OptionError(f"solver={name!r} refuses solver_options: {error}") from None
     # Any other status says nothing of the real problem, whose scale is another.
     if status in (settings.INFEASIBLE, settings.UNBOUNDED):
-        raise _infeasible()
+        raise ProblemError(
+            "constraints: no point satisfies them and has a finite regulariser, or the regulariser "
+            "is unbounded below (found before any privacy budget was charged)"
+        )
 
 
 def check_feasible(
@@ -224,21 +271,11 @@ def check_feasible(
     ProblemError
         The public rest of the problem has no feasible point, or is not convex.
     """
-    if not constraints and regulariser is None and not any(map(_has_attributes, variables)):
+    with contextlib.suppress(NotSplittable):
+        # Reading the sets finds out whether they are empty, and every penalty here is finite.
+        split(variables, regulariser, constraints)
         return
-    name = solver or default_solver(variables, regulariser, constraints)
-    check_solver(name, {}, variables, regulariser, constraints)
-
-
-def _infeasible() -> ProblemError:
-    return ProblemError(
-        "constraints: no point satisfies them and has a finite regulariser; relax them "
-        "(this was found before any privacy budget was charged)"
-    )
-
-
-def _has_attributes(variable: cp.Variable) -> bool:
-    return any(value is not None and value is not False for value in variable.attributes.values())
+    _check_on(solver, {}, variables, regulariser, constraints)
 
 
 def _check_convex(problem: cp.Problem) -> None:

@@ -136,12 +136,12 @@ def minimise_sum(
     value = evaluation.value + rest.value(z)
     size, share, stalled = max(5 * D, 1024), 0.1, 0
     best: Certified | None = None
-    last = np.inf
+    last = residual = np.inf
     while True:
         monitor.check()
         form = _model(smooth, z, size, generator)
         monitor.passes += min(size, n) / max(n, 1)
-        candidate = _inner(form, evaluation.gradient, z, rest, share)
+        candidate = _inner(form, evaluation.gradient, z, rest, share, residual)
         trial = smooth.evaluate(candidate.point)
         monitor.passes += 1
         now = trial.value + rest.value(candidate.point)
@@ -158,6 +158,7 @@ def minimise_sum(
             monitor.passes += 1
             now = trial.value + rest.value(point)
         found = judge(trial, candidate, rest, bound)
+        residual = float(np.linalg.norm(trial.gradient + found.candidate.subgradient))
         monitor.report(found.certificate)
         if best is None or found.certificate.distance < best.certificate.distance:
             best = found
@@ -182,14 +183,18 @@ def minimise_sum(
         z, evaluation, value = candidate.point, trial, now
 
 
-def _inner(form: Form, gradient: Array, z: Array, rest: Rest, share: float) -> Candidate:
-    """Minimise the model until its residual has shrunk to a share of the first one."""
-    first: list[float] = []
+def _inner(
+    form: Form, gradient: Array, z: Array, rest: Rest, share: float, residual: float
+) -> Candidate:
+    """Minimise the model until its residual is a share of its first one and of the true one."""
+    level: list[float] = []
 
-    def done(candidate: Candidate, residual: Array) -> bool:
-        size = float(np.linalg.norm(residual))
-        first.append(size)
-        return size <= share * first[0] and len(first) > 1
+    def done(candidate: Candidate, model_residual: Array) -> bool:
+        size = float(np.linalg.norm(model_residual))
+        if not level:
+            level.append(share * min(size, residual))
+            return False
+        return size <= level[0]
 
     return minimise_form(form, gradient, z, rest, done, max_iter=2_000).candidate
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -169,6 +169,7 @@ class FiniteSum:
     S: Array
     a: Array
     anchor: Array
+    _squares: list[float] = field(default_factory=list, repr=False)
 
     @property
     def dimension(self) -> int:
@@ -201,9 +202,15 @@ class FiniteSum:
                 value += float(np.sum(loss.value(t)))
                 slope += loss.derivative(t)
             gradient += A.T @ slope
-            squares += _squares(A)
+            if not self._squares:
+                squares += _squares(A)
             slopes += float(slope @ slope)
             blocks += 1
+        if self._squares:
+            squares = self._squares[0]
+        else:
+            # ‖A‖_F² is the same in every pass.
+            self._squares.append(squares)
         step = theta - self.anchor
         product = self.S @ step
         # Products of length D, then sums of length `block`, then of `blocks`.

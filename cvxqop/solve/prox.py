@@ -118,21 +118,23 @@ class _Penalties:
         if (found := weighted_absolute(term)) is not None:
             self._absolute(factor, found[0], found[1], term)
         elif (square := squared_norm(term)) is not None:
-            self._square(factor * square[0], square[1], None)
+            self._square(factor * square[0], square[1], None, term)
         elif kind(term) == "quad_form":
             P = constant(term.args[1])
             if P is None:
                 raise NotSplittable(term)
-            self._square(factor, term.args[0], P)
+            self._square(factor, term.args[0], P, term)
         else:
             self._norm(factor, term)
 
-    def _square(self, factor: float, argument: Any, P: Array | None) -> None:
+    def _square(self, factor: float, argument: Any, P: Array | None, term: Any) -> None:
         affine = self.stack.affine(argument)
         A = affine.A.toarray()
         PA = A if P is None else 0.5 * (P + P.T) @ A
         Q = 2.0 * factor * (A.T @ PA)
         Q = 0.5 * (Q + Q.T)
+        if P is not None and np.linalg.eigvalsh(Q)[0] < -1e-9 * np.linalg.norm(Q):
+            raise NotSplittable(term, "is not convex")
         self.Q = Q if self.Q is None else self.Q + Q
         self.q += 2.0 * factor * (PA.T @ affine.b)
 

@@ -90,7 +90,14 @@ class Outcome:
 
 
 def minimise_form(
-    form: Form, gradient: Array, centre: Array, rest: Rest, done: Done, max_iter: int = 20_000
+    form: Form,
+    gradient: Array,
+    centre: Array,
+    rest: Rest,
+    done: Done,
+    max_iter: int = 20_000,
+    *,
+    warm: bool = False,
 ) -> Outcome:
     """Minimise gradient'(θ − centre) + ½ (θ − centre)'H(θ − centre) + g(θ) over C.
 
@@ -106,9 +113,11 @@ def minimise_form(
         Called with a candidate and its residual r; True ends the search.
     max_iter : int
         Bound on the iterations.
+    warm : bool
+        Whether ``centre`` is nearly the solution, so that a direct solve may come first.
     """
     if rest.fused:
-        return _accelerated(form, gradient, centre, rest, done, max_iter)
+        return _accelerated(form, gradient, centre, rest, done, max_iter, warm)
     return _three_operator(form, gradient, centre, rest, done, max_iter)
 
 
@@ -126,7 +135,13 @@ def largest_eigenvalue(apply: Callable[[Array], Array], size: int) -> float:
 
 
 def _accelerated(
-    form: Form, gradient: Array, centre: Array, rest: Rest, done: Done, max_iter: int
+    form: Form,
+    gradient: Array,
+    centre: Array,
+    rest: Rest,
+    done: Done,
+    max_iter: int,
+    warm: bool,
 ) -> Outcome:
     D = len(centre)
     # A diagonal metric where the prox allows one: badly scaled columns then cost nothing.
@@ -137,7 +152,9 @@ def _accelerated(
     z, Hz = centre, gradient - offset
     previous, H_previous = z, Hz
     momentum = 1.0
-    wait, attempt = 2, 2
+    # A direct solve costs D/3 products; it pays early for small D only.
+    patience = 2 if warm else 2 + D // 20
+    wait = attempt = patience
     outcome = None
     for k in range(1, max_iter + 1):
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
@@ -168,7 +185,7 @@ def _accelerated(
                 return direct
             z = previous = direct.candidate.point
             Hz = H_previous = direct.residual - offset - direct.candidate.subgradient
-            momentum, wait = 1.0, 2
+            momentum, wait = 1.0, patience
         else:
             wait *= 2
         attempt = k + wait
@@ -204,7 +221,8 @@ def _three_operator(
     t = 1.5 / L
     offset = gradient - form.apply(centre)
     anderson = _Anderson()
-    x = centre
+    # A guess of the subgradient of g at the solution: the one after a gradient step.
+    x = centre + t * rest.prox_penalty(centre - t * gradient, t)[1]
     outcome = None
     for k in range(1, max_iter + 1):
         theta, u_g = rest.prox_penalty(x, t)

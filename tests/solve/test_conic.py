@@ -41,7 +41,7 @@ def test_soft_threshold_in_a_box(solver, scale):
         solver=solver,
     )
     expected = np.clip(soft_threshold(anchor - g / (2 * scale), 0.25), -1, 1)
-    np.testing.assert_allclose(answer.theta, expected, atol=1e-5)
+    np.testing.assert_allclose(answer.theta, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("ill", [False, True])
@@ -129,7 +129,6 @@ def test_failure_is_a_solver_error_without_numbers():
         ("SCS", {"foo": 1}, "foo"),
         ("HIGHS", {"foo": 1}, "foo"),
         ("CLARABEL", {"max_iter": "x"}, "max_iter"),
-        ("CLARABEL", {"max_iter": 1}, "user_limit"),
         ("SCS", {"verbose": True}, "print"),
     ],
 )

@@ -8,7 +8,7 @@ from cvxqop.solve.oracle import Quadratic, gram
 
 
 def direct(A, C, kappa, w, theta):
-    return 0.5 * np.sum(w * (((A @ theta)[:, None] + C) ** 2 @ kappa))
+    return 0.5 * np.sum(w * ((A @ theta)[:, None] + C) ** 2 * kappa)
 
 
 @pytest.mark.parametrize("fill", [0.01, 0.5, 1.0])
@@ -18,7 +18,7 @@ def test_value_is_the_sum_of_squares(fill, weighted):
     n, d = 500, 30
     X = sp.random(n, d, fill, format="csr", rng=rng)
     C, kappa = rng.standard_normal((n, 2)), np.array([2.0, 0.5])
-    w = rng.uniform(0.1, 3, n) if weighted else np.ones(n)
+    w = rng.uniform(0.1, 3, (n, 2)) if weighted else np.ones((n, 2))
     anchor, theta = rng.standard_normal(d), rng.standard_normal(d)
     A = X if fill < 1 else X.toarray()
 
@@ -33,8 +33,8 @@ def test_value_is_the_sum_of_squares(fill, weighted):
     dense = X.toarray()
     change = direct(dense, C, kappa, w, theta) - direct(dense, C, kappa, w, anchor)
     np.testing.assert_allclose(f.value(theta), change, rtol=1e-11)
-    residual = ((dense @ theta)[:, None] + C) @ kappa
-    np.testing.assert_allclose(f.gradient(theta), dense.T @ (w * residual), rtol=1e-10, atol=1e-10)
+    slopes = (w * ((dense @ theta)[:, None] + C)) @ kappa
+    np.testing.assert_allclose(f.gradient(theta), dense.T @ slopes, rtol=1e-10, atol=1e-10)
 
 
 def test_no_rows():
