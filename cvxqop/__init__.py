@@ -19,6 +19,7 @@ from cvxqop.privacy.mechanism import Wishart
 from cvxqop.privatize import _solve_method, explain, plan, private_loss, privatize
 from cvxqop.problem.anchor import CommonMinimizer
 from cvxqop.problem.bounds import Bounds
+from cvxqop.problem.glm import glm_loss
 from cvxqop.solution import Plan, PrivateLoss, PrivateSolution
 
 __version__ = "0.1.0"
@@ -38,6 +39,7 @@ __all__ = [
     "ProblemError",
     "Wishart",
     "explain",
+    "glm_loss",
     "plan",
     "private_loss",
     "privatize",

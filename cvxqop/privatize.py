@@ -13,7 +13,7 @@ import cvxpy as cp
 from cvxqop import _cvxpy
 from cvxqop.backend import Backend
 from cvxqop.case import Case
-from cvxqop.errors import sealed
+from cvxqop.errors import ProblemError, sealed
 from cvxqop.privacy.mechanism import Wishart
 from cvxqop.privacy.wishart import Adjacency
 from cvxqop.problem import analysis
@@ -202,6 +202,11 @@ def private_loss(expression: cp.Expression, **options: Any) -> PrivateLoss:
     """
     settings = Settings.of(options)
     erm = analysis.read_expression(expression, settings.private, adjacency=settings.adjacency)
+    if not all(loss.quadratic for loss, _ in erm.losses):
+        raise ProblemError(
+            f"The private loss {' + '.join(erm.terms)} is not quadratic, and the perturbed loss is "
+            "private by itself for quadratic losses only. Use privatize on the whole problem."
+        )
     return release_quadratic(Case.of(erm, settings))
 
 

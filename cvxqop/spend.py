@@ -80,9 +80,10 @@ def _from_records(case: Case, backend: Backend) -> PrivateSolution:
     assert release is not None
     losses = case.losses
     case.rows.check_finite()
+    linear = case.rows.linear_term()  # of a logistic loss with labels beside it
     noise, sampling = case.randomness.fresh()
     draw = case.mechanism.draw(noise)
-    smooth = oracle.FiniteSum(case.rows, losses, draw.curvature, draw.guard, case.anchor)
+    smooth = oracle.FiniteSum(case.rows, losses, draw.curvature, draw.guard + linear, case.anchor)
     answer = stotos.solve_stotos(
         smooth,
         erm.variables,
