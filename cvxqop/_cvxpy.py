@@ -93,6 +93,8 @@ class _Writer:
         self.names, self.count = names, count
 
     def write(self, node: Any, level: int = 0) -> str:
+        if isinstance(node, list):
+            return f"[{', '.join(self.write(item) for item in node)}]"
         if is_leaf(node):
             return self.leaf(node)
         if holds_records(node):

@@ -108,7 +108,15 @@ def nodes(node: Any) -> Iterator[Any]:
         seen.add(id(current))
         yield current
         if not is_leaf(current):
-            stack.extend(reversed(current.args))
+            stack.extend(reversed(_children(current)))
+
+
+def _children(node: Any) -> list[Any]:
+    """Arguments, and the expressions that some atoms keep elsewhere (``perspective(f, s)``)."""
+    if isinstance(node, (list, tuple)):
+        return list(node)
+    hidden = [value for value in vars(node).values() if isinstance(value, cp.Expression)]
+    return [*node.args, *hidden]
 
 
 def is_leaf(node: Any) -> bool:

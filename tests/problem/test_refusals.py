@@ -8,6 +8,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from cvxpy.transforms.partial_optimize import partial_optimize
 
 from cvxqop.errors import ProblemError
 from cvxqop.problem.analysis import read
@@ -26,6 +27,7 @@ v = cp.Variable(2, name="v")
 u = cp.Variable(N, name="u")
 b = cp.Variable(name="b")
 W2 = cp.Variable((D, 2), name="W2")
+S1 = cp.Variable(nonneg=True)
 CX, CY = cp.Constant(X), cp.Constant(Y)
 LS = cp.sum_squares(X @ w - Y)
 
@@ -114,6 +116,24 @@ REFUSED = {
         [X, Y, X[0]],
         {},
         r"norm1\(multiply\(private\[2\]\(3,\), w\)\) is a loss that is not smooth",
+    ),
+    "private inside a perspective": (
+        minimise(LS + cp.perspective(LS, S1)),
+        [X, Y],
+        {},
+        r"perspective\(.*is not a loss that is known",
+    ),
+    "private inside an indicator": (
+        minimise(LS + cp.transforms.indicator([X @ w <= 1])),
+        [X, Y],
+        {},
+        r"indicator\(.*is not a loss that is known",
+    ),
+    "private inside a partial minimum": (
+        minimise(LS + partial_optimize(minimise(LS + cp.norm1(w)), [w], [])),
+        [X, Y],
+        {},
+        r"partialproblem\(.*is not a loss that is known",
     ),
     "private array alone": (
         minimise(LS + cp.sum_squares(CY)),
