@@ -5,6 +5,7 @@ CVXPY problem → ERM → constants → Plan → one draw → perturbed quadrati
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ import cvxpy as cp
 from cvxqop import _cvxpy
 from cvxqop.backend import Backend
 from cvxqop.case import Case
-from cvxqop.errors import ProblemError, sealed
+from cvxqop.errors import PrivacyWarning, ProblemError, sealed
 from cvxqop.privacy.mechanism import Wishart
 from cvxqop.privacy.wishart import Adjacency
 from cvxqop.problem import analysis
@@ -32,7 +33,7 @@ def privatize(
     problem: cp.Problem,
     *,
     private: Sequence[Any],
-    bounds: Bounds,
+    bounds: Bounds | None = None,
     epsilon: float,
     delta: float,
     adjacency: Adjacency = "replace_one",
@@ -45,6 +46,7 @@ def privatize(
     solver_options: Mapping[str, Any] | None = None,
     seed: Any = None,
     verbose: bool = False,
+    **unknown: Any,
 ) -> PrivateSolution:
     """Solve a convex empirical-risk problem with (ε, δ)-differential privacy.
 
@@ -62,7 +64,8 @@ def privatize(
         The private arrays (matched by value), constants or parameters (by identity). Row i of each
         belongs to record i.
     bounds : Bounds
-        Public bounds on a record, in the units of the data; records beyond them are clipped.
+        Public bounds on a record, in the units of the data; records beyond them are clipped. There
+        is no default: bounds are never read from the data.
     epsilon, delta : float
         0 < ε ≤ 10⁶ and 10⁻³⁰⁰ ≤ δ < ½.
     adjacency : {"replace_one", "add_remove"}
@@ -88,6 +91,8 @@ def privatize(
         research: the result is reproducible and not private.
     verbose : bool
         Progress for the holder of the data; not private.
+    **unknown
+        Anything else is refused by name.
 
     Returns
     -------
@@ -129,7 +134,7 @@ def privatize(
         "private": private, "bounds": bounds, "epsilon": epsilon, "delta": delta,
         "adjacency": adjacency, "perturbation": perturbation, "anchor": anchor, "radius": radius,
         "accuracy": accuracy, "nonfinite": nonfinite, "solver": solver,
-        "solver_options": solver_options or {}, "seed": seed, "verbose": verbose,
+        "solver_options": solver_options or {}, "seed": seed, "verbose": verbose, **unknown,
     }  # fmt: skip
     return plan(problem, **options).run()
 
@@ -154,6 +159,7 @@ def plan(problem: cp.Problem, **options: Any) -> Plan:
     True
     """
     settings = Settings.of(options)
+    _warn_of_a_large_delta(settings)
     erm = analysis.read(problem, settings.private, adjacency=settings.adjacency)
     backend = Backend.of(erm, settings)
     case = Case.of(erm, settings, touches_records=backend.touches_records)
@@ -201,6 +207,7 @@ def private_loss(expression: cp.Expression, **options: Any) -> PrivateLoss:
     ...     value = cp.Problem(cp.Minimize(loss.expression + lam * cp.norm1(theta))).solve()
     """
     settings = Settings.of(options)
+    _warn_of_a_large_delta(settings)
     erm = analysis.read_expression(expression, settings.private, adjacency=settings.adjacency)
     if not all(loss.quadratic for loss, _ in erm.losses):
         raise ProblemError(
@@ -210,9 +217,22 @@ def private_loss(expression: cp.Expression, **options: Any) -> PrivateLoss:
     return release_quadratic(Case.of(erm, settings))
 
 
+class Reading(str):
+    """Text that an interactive session shows as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 @sealed
-def explain(problem: cp.Problem, private: Sequence[Any], *, adjacency: str = "replace_one") -> str:
+def explain(
+    problem: cp.Problem, private: Sequence[Any], *, adjacency: str = "replace_one"
+) -> Reading:
     """How the problem was read: loss terms, φ, rows, variables, public rest; or why it cannot be.
+
+    The text is for the holder of the data: it states the number of records.
 
     Examples
     --------
@@ -222,7 +242,17 @@ def explain(problem: cp.Problem, private: Sequence[Any], *, adjacency: str = "re
     >>> print(cvxqop.explain(problem, private=[X, y]).splitlines()[0])
     Private loss, a sum over records of φ(a'θ + c):
     """
-    return describe(analysis.read(problem, private, adjacency=adjacency))
+    return Reading(describe(analysis.read(problem, private, adjacency=adjacency)))
+
+
+def _warn_of_a_large_delta(settings: Settings) -> None:
+    if settings.delta > 1e-2:
+        warnings.warn(
+            f"delta = {settings.delta:g} lets one record in {1 / settings.delta:.0f} be published "
+            "whole; it should be well below one over the number of people concerned.",
+            PrivacyWarning,
+            stacklevel=4,
+        )
 
 
 def _solve_method(problem: cp.Problem, **options: Any) -> PrivateSolution:

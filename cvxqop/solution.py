@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import json
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +23,11 @@ from cvxqop.privacy.mechanism import CalibratedWishart
 __all__ = ["Guarantee", "Plan", "PrivateLoss", "PrivateSolution"]
 
 Array = npt.NDArray[np.float64]
+
+
+def _wrapped(name: str, text: str) -> list[str]:
+    """A named entry that fits a terminal of 88 columns."""
+    return textwrap.wrap(text, 88, initial_indent=f"  {name:<12}", subsequent_indent=" " * 14)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +94,7 @@ class Guarantee:
             )
             rows.append(("release", f"{text}, σ_rel = {m.release.scale:.6g}"))
         rows += [("assumes" if i == 0 else "", text) for i, text in enumerate(self.assumptions)]
-        return [f"  {name:<12}{text}" for name, text in rows]
+        return [line for name, text in rows for line in _wrapped(name, text)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,18 +155,24 @@ class Plan:
         return self._execute()
 
     def __str__(self) -> str:
-        lines = ["Plan (nothing has been spent)", *self.guarantee.lines()]
-        lines.append(f"  {'solver':<12}{self.solver}")
-        lines.append(
-            f"  {'risk bound':<12}{self.excess_risk_bound():.6g} above the optimum, in expectation,"
-            f" if ‖θ̂ − θ0‖ ≤ {self.radius:g}"
+        rows = [("solver", self.solver)]
+        rows.append(
+            (
+                "risk bound",
+                f"{self.excess_risk_bound():.6g} above the optimum, in expectation, if ‖θ̂ − θ0‖ ≤ "
+                f"{self.radius:g}",
+            )
         )
         if self.shrinkage is not None:
-            lines.append(
-                f"  {'shrinkage':<12}at least {self.shrinkage:.1%} towards the anchor, on average "
-                "over directions"
+            rows.append(
+                (
+                    "shrinkage",
+                    f"at least {self.shrinkage:.1%} towards the anchor, on average over directions",
+                )
             )
-        lines += [f"  {'warning':<12}{text}" for text in self.warnings]
+        rows += [("warning", text) for text in self.warnings]
+        lines = ["Plan (nothing has been spent)", *self.guarantee.lines()]
+        lines += [line for name, text in rows for line in _wrapped(name, text)]
         return "\n".join(lines)
 
     __repr__ = __str__

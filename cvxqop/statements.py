@@ -57,11 +57,6 @@ def warnings_of(erm: ERM, settings: Settings, mechanism: CalibratedWishart) -> t
     """What is likely to disappoint, or to be wrong, judged by public numbers alone."""
     warnings = []
     smoothness, ridge = mechanism.sensitivity.smoothness, mechanism.mean_curvature
-    if settings.delta > 1e-2:
-        warnings.append(
-            f"delta = {settings.delta:g} is large: it should be well below one over the number of "
-            "people concerned"
-        )
     if settings.adjacency == "replace_one":
         n = erm.rows.n
         if n > 0 and settings.delta >= 1.0 / n and settings.delta <= 1e-2:

@@ -73,6 +73,9 @@ def test_privacy_out_of_range(changes, match):
         ({"solver": "NOSUCH"}, "not installed"),
         ({"solver_options": 3}, "solver_options"),
         ({"solver": "CLARABEL", "solver_options": {"no_such": 1}}, "refuses solver_options"),
+        ({"solver": "OSQP", "solver_options": {"no_such": 1}}, "refuses solver_options"),
+        ({"solver": "SCS", "solver_options": {"no_such": 1}}, "refuses solver_options"),
+        ({"solver": "STOTOS", "solver_options": {"no_such": 1}}, "no option"),
         ({"solver": "CLARABEL", "solver_options": {"verbose": True}}, "would print"),
         ({"seed": -1}, "seed"),
         ({"seed": "x"}, "seed"),
@@ -96,10 +99,12 @@ def test_unknown_and_missing_options_are_named():
         cvxqop.plan(problem, private=[X, Y], epsilon=1.0, delta=1e-6)
     with pytest.raises(cvxqop.OptionError, match="Unknown option 'sigma'"):
         problem.solve(method="QOP", private=[X, Y], **PAY, sigma=1.0)
-    with pytest.raises(TypeError, match="sigma"):
-        cvxqop.privatize(problem, private=[X, Y], **PAY, sigma=1.0)
-    with pytest.raises(TypeError, match="bounds"):
+    with pytest.raises(cvxqop.OptionError, match=r"Unknown option 'budget'.*Options are"):
+        cvxqop.privatize(problem, private=[X, Y], **PAY, budget=1.0)
+    with pytest.raises(cvxqop.OptionError, match="never read from data"):
         cvxqop.privatize(problem, private=[X, Y], epsilon=1.0, delta=1e-6)
+    with pytest.raises(TypeError, match="epsilon"):
+        cvxqop.privatize(problem, private=[X, Y], bounds=PAY["bounds"], delta=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -154,3 +159,9 @@ def test_mean_under_add_remove():
 def test_private_loss_takes_the_loss_alone():
     with pytest.raises(cvxqop.ProblemError, match="public terms"):
         cvxqop.private_loss(LOSS + cp.norm1(THETA), private=[X, Y], **PAY)
+
+
+def test_a_large_delta_warns():
+    problem = cp.Problem(cp.Minimize(LOSS))
+    with pytest.warns(cvxqop.PrivacyWarning, match="delta = 0.05"):
+        cvxqop.plan(problem, private=[X, Y], **{**PAY, "delta": 0.05})
