@@ -204,6 +204,7 @@ def evaluate(node: Any, values: Mapping[int, Any]) -> Any:
     if name in ("constant", "parameter"):
         return leaf_value(node)
     arguments = [evaluate(argument, values) for argument in node.args]
-    if name not in ("add", "matmul", "multiply"):
+    sparse = name == "add" and all(map(is_sparse, arguments))
+    if not sparse and name not in ("matmul", "multiply"):
         arguments = [a.toarray() if is_sparse(a) else np.asarray(a) for a in arguments]
     return node.numeric(arguments)

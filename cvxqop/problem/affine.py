@@ -180,6 +180,13 @@ class AffineReader:
         for scalar, other in ((left, right), (right, left)):
             if scalar.ndim == 0:
                 return self._multiply(node, scalar, other)
+        for matrix, vector in ((left, right), (right, left)):
+            public = not self._private.contains(matrix)
+            scalar = number(matrix) if public and vector.size == self._n else None
+            if scalar is not None:
+                return times(self._walk(vector), scalar)
+            if _cvxpy.kind(matrix) == "diag" and matrix.args[0].size == vector.size == self._n:
+                return self._multiply(node, matrix.args[0], vector)
         if self._records_on_left(left, right):
             if self._private.contains(right):
                 return self._diagonal(node, left, right)
@@ -210,9 +217,6 @@ class AffineReader:
 
     def _diagonal(self, node: Any, matrix: Any, vector: Any) -> Pieces:
         """D v with a diagonal D scales each record; anything else mixes them."""
-        kind = _cvxpy.kind(matrix)
-        if kind == "diag" and vector.size == self._n == matrix.args[0].size:
-            return self._multiply(node, matrix.args[0], vector)
         if self._private.contains(matrix) or _cvxpy.has_variables(matrix):
             self._refuse(node, "combines several records")
         value = constant_array(matrix)

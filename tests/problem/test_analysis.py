@@ -68,6 +68,7 @@ SQUARED = {
     "label scaling, intercept": (cp.sum_squares(cp.multiply(Y, X @ w + b) - 1), [X, Y]),
     "affine label": (cp.sum_squares(cp.multiply(2 * CY - 1, X @ w)), [X, CY]),
     "diagonal of labels": (cp.sum_squares(cp.diag(CY) @ (X @ w)), [X, Y]),
+    "diagonal of labels, public rows": (cp.sum_squares(cp.diag(CY) @ (X @ w) - 1), [Y]),
     "label times variable": (cp.sum_squares(X @ w - CY * b), [X, Y]),
     "weights inside": (cp.sum_squares(cp.multiply(ROOT, X @ w - Y)), [X, Y, ROOT]),
     "public weights inside": (cp.sum_squares(cp.multiply(ROOT, X @ w - Y)), [X, Y]),
@@ -220,6 +221,14 @@ def test_nothing_of_the_users_is_touched():
     np.testing.assert_array_equal(A, X)
     constants = [leaf for leaf in problem.constants() if leaf.ndim == 2]
     assert all(leaf._nonneg is None and leaf._cached_is_pos is None for leaf in constants)
+
+
+def test_public_terms_under_one_factor():
+    problem = cp.Problem(cp.Minimize((cp.sum_squares(X @ w - Y) + cp.norm1(w)) / 4 + 2))
+    erm = read(problem, [X, Y])
+    w.value = np.array([1.0, -2.0, 3.0])
+    assert erm.losses[0][1] == 0.25
+    assert erm.regulariser.value == pytest.approx(6 / 4 + 2)
 
 
 def test_variables_in_order_of_appearance():
