@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 __all__ = [
     "AccuracyError",
+    "BudgetError",
     "CalibrationError",
     "CvxqopError",
     "OptionError",
@@ -44,6 +45,13 @@ class OptionError(CvxqopError, ValueError):
 
 class CalibrationError(CvxqopError, ValueError):
     """No noise level of this mechanism meets the privacy that was asked for."""
+
+
+class BudgetError(CvxqopError, RuntimeError):
+    """A release would cost more privacy than is left, or a saved budget cannot be trusted.
+
+    Raised before any noise is drawn; nothing is charged.
+    """
 
 
 class AccuracyError(CvxqopError, RuntimeError):

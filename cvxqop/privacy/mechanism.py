@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from cvxqop.privacy.release import GaussianRelease
 from cvxqop.privacy.utility import choose_wishart, release_share, wishart_excess_risk
 from cvxqop.privacy.wishart import Adjacency
 
-__all__ = ["CalibratedWishart", "Perturbation", "Sensitivity", "Wishart"]
+__all__ = ["CalibratedWishart", "Draw", "Mechanism", "Perturbation", "Sensitivity", "Wishart"]
 
 Array = npt.NDArray[np.float64]
 
@@ -37,6 +37,15 @@ class Sensitivity:
         Whether ℓ is quadratic in θ.
     adjacency : {"replace_one", "add_remove"}
         What neighbouring data sets are.
+    hessian_rank : int
+        ρ ≥ rank ∇²ℓ. 1 means the GLM form: one row a record, a Hessian of fixed direction.
+    trace, frobenius : float, optional
+        T ≥ tr ∇²ℓ and F ≥ ‖∇²ℓ‖_F; None stands for ρL and √ρ L.
+    gradient : float, optional
+        G ≥ ‖∇ℓ(θ; z)‖ at every θ of C; only the linear mechanism needs it.
+    offset : float, optional
+        B ≥ |a'θ0 + c|: bound on the residual of a squared loss at the anchor, which G0 = κRB
+        rests on.
     """
 
     dimension: int
@@ -44,6 +53,23 @@ class Sensitivity:
     anchor_gradient: float
     quadratic: bool
     adjacency: Adjacency
+    hessian_rank: int = 1
+    trace: float | None = None
+    frobenius: float | None = None
+    gradient: float | None = None
+    offset: float | None = None
+
+    @property
+    def trace_bound(self) -> float:
+        """T: the trace as given, at most ρL."""
+        bound = self.hessian_rank * self.smoothness
+        return bound if self.trace is None else min(self.trace, bound)
+
+    @property
+    def frobenius_bound(self) -> float:
+        """F: the Frobenius norm as given, at most √ρ L and at most T."""
+        bound = min(math.sqrt(self.hessian_rank) * self.smoothness, self.trace_bound)
+        return bound if self.frobenius is None else min(self.frobenius, bound)
 
     @property
     def guard_sensitivity(self) -> float:
@@ -54,6 +80,79 @@ class Sensitivity:
         """
         double = self.adjacency == "replace_one" and self.quadratic
         return (2.0 if double else 1.0) * self.anchor_gradient
+
+
+class Draw(Protocol):
+    """One draw of the noise: a symmetric matrix S and a linear guard a."""
+
+    @property
+    def curvature(self) -> Array:
+        """S, shape (D, D), exactly symmetric."""
+        ...
+
+    @property
+    def factor(self) -> Array:
+        """A factor of S where S is positive definite: S = factor factor'."""
+        ...
+
+    @property
+    def guard(self) -> Array:
+        """a, shape (D,)."""
+        ...
+
+
+class Mechanism(Protocol):
+    """A mechanism with its noise fixed. All of its numbers are public."""
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """The bounds that it was calibrated for."""
+        ...
+
+    @property
+    def release(self) -> GaussianRelease | None:
+        """The release composed with it, where the solve touches records."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def guard_scale(self) -> float:
+        """s_a of the linear guard; 0 where there is none."""
+        ...
+
+    @property
+    def mean_curvature(self) -> float:
+        """The multiple of I that E S is: the ridge that the perturbation amounts to."""
+        ...
+
+    @property
+    def gdp_mu(self) -> float | None:
+        """μ where the mechanism is exactly μ-GDP, so that its releases compose exactly."""
+        ...
+
+    def profile(self, epsilon: npt.ArrayLike) -> Array:
+        """δ(ε), rounded up."""
+        ...
+
+    def excess_risk_bound(self, radius: float) -> float:
+        """Bound on E J(θ_pert) − J(θ̂) for ‖θ̂ − θ0‖ ≤ radius, exact solve."""
+        ...
+
+    def draw(self, noise: Noise) -> Draw:
+        """One draw of (S, a) from a fresh stream."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """The public numbers, for plans and solutions."""
+        ...
+
+    def summary(self) -> tuple[tuple[str, str], ...]:
+        """The same for people: (heading, text) of each line."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -225,6 +324,11 @@ class CalibratedWishart:
         """σ² m: E S = σ² m I, the ridge that the perturbation amounts to."""
         return self.sigma2 * self.degrees_of_freedom
 
+    @property
+    def gdp_mu(self) -> float | None:
+        """None: the Wishart mechanism is not Gaussian."""
+        return None
+
     def profile(self, epsilon: npt.ArrayLike) -> Array:
         """δ(ε) of this mechanism, rounded up."""
         s = self.sensitivity
@@ -267,3 +371,14 @@ class CalibratedWishart:
             "mean_curvature": self.mean_curvature,
             "release_scale": self.release.scale if self.release else 0.0,
         }
+
+    def summary(self) -> tuple[tuple[str, str], ...]:
+        """The noise in words: (heading, text) of each line."""
+        guard = (
+            f"linear guard s_a = {self.guard_scale:.6g}" if self.guard_scale else "no linear guard"
+        )
+        return (
+            ("mechanism", f"{self.title}, S = σ²W, W ~ Wishart(m, I)"),
+            ("noise", f"σ² = {self.sigma2:.6g}, m = {self.degrees_of_freedom:g}, {guard}"),
+            ("ridge", f"mean curvature E S = σ²m I = {self.mean_curvature:.6g} I"),
+        )

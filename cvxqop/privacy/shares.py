@@ -1,0 +1,145 @@
+"""How the Gaussian ensemble divides its privacy between curvature and gradients (theory §6).
+
+All of it is chosen by public numbers, and whatever is chosen is private: the noise is calibrated
+to the shares exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from cvxqop.errors import OptionError
+
+__all__ = ["checked_shares", "gaussian_shares", "quadratic_risk", "repair_risk"]
+
+EARLY_SHARE = 0.4
+"""Fraction of μ_tot² that the stages before the last spend together."""
+
+
+def checked_shares(shares: Sequence[float], stages: int) -> tuple[float, ...]:
+    """Shares as a caller gave them: one for S and one for each stage, positive, adding up to one.
+
+    Raises
+    ------
+    OptionError
+        If they do not.
+
+    Examples
+    --------
+    >>> checked_shares([0.5, 0.5], 1)
+    (0.5, 0.5)
+    """
+    try:
+        values = tuple(float(share) for share in shares)
+    except (TypeError, ValueError):
+        values = ()
+    if len(values) != stages + 1 or not all(0.0 < share < 1.0 for share in values):
+        raise OptionError(
+            f"Gaussian: shares must be {stages + 1} numbers between 0 and 1, for the curvature and "
+            f"the gradient of each of {stages} stage(s)."
+        )
+    if abs(math.fsum(values) - 1.0) > 1e-9:
+        raise OptionError(f"Gaussian: shares must add up to 1, not to {math.fsum(values):g}.")
+    return values
+
+
+def gaussian_shares(
+    curvature_shift: float,
+    gradient_shifts: Sequence[float],
+    dimension: int,
+    radius: float,
+    fixed: tuple[float, ...] | None = None,
+) -> tuple[float, ...]:
+    """Fractions of μ_tot² for S and for the gradient of each stage; they add up to at most one.
+
+    One stage: s and s_a minimise the surrogate (d+1) D0² s²/2 + d s_a² of the error under
+    Δ_E²/s² + Δ_b²/s_a² = μ_tot². With A = (d+1) D0²/2 and Lagrange's condition the share of S is
+    Δ_E √A / (Δ_E √A + Δ_b √d). Several stages: those before the last spend 0.4 in equal parts, and
+    S and the last divide the rest in the same way.
+
+    Parameters
+    ----------
+    curvature_shift : float
+        Δ_E > 0.
+    gradient_shifts : sequence of float
+        Δ_1, …, Δ_k; zero where no guard is needed.
+    dimension : int
+        d.
+    radius : float
+        D0, the hint for ‖θ̂ − θ0‖.
+    fixed : tuple of float, optional
+        Shares fixed by the caller; what falls to a stage that needs no noise goes to S.
+
+    Returns
+    -------
+    tuple of float
+        Rounded so that their exact sum does not exceed one.
+
+    Examples
+    --------
+    >>> gaussian_shares(1.0, [1.0], 1, 1.0)
+    (0.5, 0.5)
+    >>> [round(share, 3) for share in gaussian_shares(1.0, [1.0, 0.25], 10, 1.0)]
+    [0.449, 0.4, 0.151]
+    """
+    *early, last = gradient_shifts
+    if fixed is not None and len(fixed) == len(gradient_shifts) + 1 and last > 0.0:
+        shares = list(fixed)
+    else:
+        used = EARLY_SHARE if early else 0.0
+        by_curvature = curvature_shift * math.sqrt(0.5 * (dimension + 1)) * radius
+        by_gradient = last * math.sqrt(dimension)
+        part = by_curvature / (by_curvature + by_gradient)
+        part = min(max(part, 1e-9), 1.0 - 1e-9) if by_gradient > 0.0 else 1.0
+        shares = [(1.0 - used) * part, *(used / len(early) for _ in early)]
+        shares.append((1.0 - used) * (1.0 - part))
+    excess = sum(Fraction(share) for share in shares)
+    if excess > 1:  # only by rounding: checked_shares allows 1e-9
+        shares = [float(Fraction(share) / excess) * (1.0 - 2.0**-52) for share in shares]
+    return tuple(shares)
+
+
+def quadratic_risk(scale: float, guard_scale: float, dimension: int, radius: float) -> float:
+    """E ‖S u + a‖² at ‖u‖ = D0: (d+1) D0² s²/2 + d s_a².
+
+    Examples
+    --------
+    >>> quadratic_risk(2.0, 1.0, 3, 0.5)
+    5.0
+    """
+    return 0.5 * (dimension + 1) * (radius * scale) ** 2 + dimension * guard_scale**2
+
+
+def repair_risk(scale: float, guard_scale: float, dimension: int, radius: float) -> float:
+    """Bound on E J(θ_pert) − J(θ̂) for ‖θ̂ − θ0‖ ≤ D0 when the curvature is repaired.
+
+    With t = s√(2d), Y = ‖S‖/t and f(Y) = (1 + Y)(1 + 2Y)²:
+
+        E J(θ_pert) − J(θ̂) ≤ ½ t D0² E f(Y) + E(1 + Y) d s_a²/(2t),
+
+    and Y ≤ 1 + x/√(2d) with probability 1 − 2 exp(−x²/2) bounds the moments.
+
+    Notes
+    -----
+    Let H be the curvature of the losses, Ĥ ⪰ tI the repaired one, M = Ĥ − H, w = θ_pert − θ̂ and
+    u = θ̂ − θ0. Strong convexity of the perturbed problem and optimality of θ̂ give
+    ‖w‖_Ĥ ≤ v = ‖M u + a‖_{Ĥ⁻¹} and a gap of at most v‖w‖_Ĥ − ½‖w‖²_Ĥ − ½ w'Mw. The repair only
+    raises eigenvalues and by at most t + ‖S‖, so that M ⪰ −‖S‖ I and ‖M‖ ≤ t + 2‖S‖; the gap is
+    then at most ½ (1 + Y) v². The guard is independent of M.
+
+    Examples
+    --------
+    >>> round(repair_risk(1.0, 0.0, 10**6, 1.0) / math.sqrt(2e6), 1)   # 9 as d grows
+    9.0
+    """
+    step = 1.0 / math.sqrt(2.0 * dimension)
+    x0 = math.sqrt(2.0 * math.log(2.0))
+    tail = math.sqrt(0.5 * math.pi) * math.erfc(x0 / math.sqrt(2.0))
+    # E X^p ≤ x0^p + 2p ∫_{x0}^∞ x^(p−1) exp(−x²/2) dx for P(X > x) ≤ min(1, 2 exp(−x²/2)).
+    moments = [1.0, x0 + 2.0 * tail, x0**2 + 2.0, x0**3 + 6.0 * (0.5 * x0 + tail)]
+    Y = [math.fsum(math.comb(p, i) * step**i * moments[i] for i in range(p + 1)) for p in range(4)]
+    edge = scale / step
+    by_curvature = 0.5 * edge * radius**2 * (4.0 * Y[3] + 8.0 * Y[2] + 5.0 * Y[1] + 1.0)
+    return by_curvature + (1.0 + Y[1]) * dimension * guard_scale**2 / (2.0 * edge)

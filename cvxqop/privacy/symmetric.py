@@ -1,0 +1,94 @@
+"""Symmetric Gaussian matrices: sampling, one draw of the ensemble, repair of a curvature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxqop.privacy.noise import Noise
+
+__all__ = ["SymmetricDraw", "repaired", "symmetric_noise"]
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SymmetricDraw:
+    """One draw of the Gaussian ensemble.
+
+    Attributes
+    ----------
+    curvature : ndarray, shape (D, D)
+        S, exactly symmetric; it may be indefinite where the loss is quadratic.
+    guards : tuple of ndarray, shape (D,)
+        The linear guard of each stage.
+    """
+
+    curvature: Array
+    guards: tuple[Array, ...]
+
+    @property
+    def guard(self) -> Array:
+        """a, the guard of the first stage."""
+        return self.guards[0]
+
+    @cached_property
+    def factor(self) -> Array:
+        """Lower triangular T with TT' = S.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If S is not positive definite: quadratic losses only.
+        """
+        return np.asarray(np.linalg.cholesky(self.curvature))
+
+
+def symmetric_noise(noise: Noise, dimension: int) -> Array:
+    """N with density proportional to exp(−‖N‖_F²/2): N_ii ~ N(0, 1), N_ij = N_ji ~ N(0, ½).
+
+    Examples
+    --------
+    >>> from cvxqop.privacy.noise import SecureNoise
+    >>> N = symmetric_noise(SecureNoise(), 3)
+    >>> N.shape, bool(np.array_equal(N, N.T))
+    ((3, 3), True)
+    """
+    below = np.tril_indices(dimension, -1)
+    N = np.zeros((dimension, dimension))
+    N[below] = np.sqrt(0.5) * noise.standard_normal(len(below[0]))
+    N += N.T
+    np.fill_diagonal(N, noise.standard_normal(dimension))
+    return N
+
+
+def repaired(hessian: Array, level: float, curvature: str) -> Array:
+    """A symmetric matrix with its eigenvalues raised to a level: each ("floor") or all ("ridge").
+
+    Parameters
+    ----------
+    hessian : ndarray, shape (D, D)
+        Symmetric and already private.
+    level : float
+        The smallest eigenvalue of the result.
+    curvature : {"floor", "ridge"}
+        "floor" raises the eigenvalues below the level to it; "ridge" adds
+        max(0, level − λ_min) I.
+
+    Examples
+    --------
+    >>> repaired(np.diag([-1.0, 5.0]), 2.0, "floor").tolist()
+    [[2.0, 0.0], [0.0, 5.0]]
+    >>> repaired(np.diag([-1.0, 5.0]), 2.0, "ridge").tolist()
+    [[2.0, 0.0], [0.0, 8.0]]
+    """
+    if curvature == "ridge":
+        least = float(np.linalg.eigvalsh(hessian)[0])
+        return np.asarray(hessian + max(0.0, level - least) * np.eye(len(hessian)))
+    values, vectors = np.linalg.eigh(hessian)
+    low = values < level
+    raised = (vectors[:, low] * (level - values[low])) @ vectors[:, low].T
+    return np.asarray(hessian + 0.5 * (raised + raised.T))
