@@ -46,7 +46,9 @@ def number(node: Any) -> float | None:
     """Value of a public expression of one entry without variables; None if it is not one."""
     if node.size != 1 or _cvxpy.has_variables(node):
         return None
-    value = np.asarray(constant_array(node)).reshape(-1)[0]
+    array = constant_array(node)
+    dense = array.toarray() if _cvxpy.is_sparse(array) else np.asarray(array)
+    value = dense.reshape(-1)[0]
     if np.iscomplexobj(value) or not np.isfinite(value):
         raise ProblemError("A public constant in the private loss is not a finite real number.")
     return float(value)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from cvxqop._cvxpy import is_sparse
 from cvxqop.problem.pieces import Leaf, Piece
+from cvxqop.problem.right import Right
 
 __all__ = ["AffineRows", "ArrayRows", "Blocks", "Labels", "Rows"]
 
@@ -104,7 +105,7 @@ class AffineRows(Blocks):
         self.n, self.dimension, self.terms = n, dimension, len(offsets)
         self._linear, self._offsets = tuple(linear), tuple(tuple(pieces) for pieces in offsets)
         self.sparse = any(piece.matrix is not None and piece.matrix.sparse for piece in linear)
-        self._rights = [_Right(piece.G, self.sparse) for piece in self._linear]
+        self._rights = [Right(piece.G, self.sparse) for piece in self._linear]
         runs = sorted((r.start, r.width) for r in self._rights if r.start is not None)
         ends = np.cumsum([0, *(width for _, width in runs)]).tolist()
         tiles = [start for start, _ in runs] + [dimension] == ends
@@ -204,56 +205,6 @@ class ArrayRows(Blocks):
         if not self.sparse:
             A = np.ascontiguousarray(A, dtype=np.float64)
         return A, np.ascontiguousarray(self._C[start:stop], dtype=np.float64)
-
-
-class _Right:
-    """The public factor G of a piece in the form that is cheapest to apply."""
-
-    def __init__(self, G: Any, sparse: bool) -> None:
-        G = sp.csr_array(G)
-        G.sum_duplicates()
-        p, D = G.shape
-        columns = G.indices
-        one_each = G.nnz == p and p > 0 and bool(np.all(np.diff(G.indptr) == 1))
-        run = one_each and bool(np.all(np.diff(columns) == 1)) and bool(np.all(G.data == G.data[0]))
-        self.start = int(columns[0]) if run else None
-        self.factor = float(G.data[0]) if run else 1.0
-        self.identity = run and p == D and self.factor == 1.0
-        self.width = p
-        self.matrix: Any = None if run or sparse else (G.toarray() if G.nnz > 0.1 * p * D else G)
-
-    def fill(self, A: Array, piece: Piece, start: int, stop: int) -> None:
-        """The columns of A that the piece alone makes; for a G that is a run of columns."""
-        assert self.start is not None
-        target = A[:, self.start : self.start + self.width]
-        scale = piece.scale(start, stop)
-        if scale is not None and self.factor != 1.0:
-            scale = scale * self.factor
-        factor = self.factor if scale is None else scale[:, None]
-        if piece.matrix is None:
-            target[...] = factor
-        else:
-            np.multiply(piece.matrix.take(start, stop), factor, out=target)
-
-    def add(self, A: Array, piece: Piece, start: int, stop: int) -> None:
-        """A += piece, for dense A."""
-        scale = piece.scale(start, stop)
-        if piece.matrix is None:
-            column = np.ones(stop - start) if scale is None else scale
-            if self.start is not None:
-                A[:, self.start] += self.factor * column
-            else:
-                row = self.matrix.toarray() if is_sparse(self.matrix) else self.matrix
-                A += column[:, None] * row
-            return
-        block = piece.matrix.take(start, stop)
-        if scale is not None:
-            block = block * scale[:, None]
-        if self.start is not None:
-            target = A[:, self.start : self.start + self.width]
-            target += block if self.factor == 1.0 else self.factor * block
-        else:
-            A += block @ self.matrix
 
 
 def _times(piece: Piece, start: int, stop: int) -> Array | float:
