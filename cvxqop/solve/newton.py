@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from cvxqop.errors import AccuracyError
 from cvxqop.solve.certificate import Certificate, Curvature, certify, localised
 from cvxqop.solve.monitor import Goal, Monitor, failure
-from cvxqop.solve.oracle import Evaluation, FiniteSum, Quadratic, weighted_gram
+from cvxqop.solve.oracle import EPS, Evaluation, FiniteSum, Quadratic, weighted_gram
 from cvxqop.solve.rest import Candidate, Rest
 from cvxqop.solve.splitting import DenseForm, Form, LowRankForm, minimise_form
 
@@ -28,7 +28,8 @@ Array = npt.NDArray[np.float64]
 
 GRAM_DIMENSION = 200
 SAMPLE_BLOCK = 512
-STALLED = 12
+STALLED = 6
+INNER_ITERATIONS = 5_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +67,19 @@ def minimise_quadratic(
         return goal.met(found.certificate, found.value)
 
     centre = rest.project(start).point
-    for _ in range(STALLED):
+    last = np.inf
+    while True:
         monitor.check()
-        outcome = minimise_form(form, quadratic.gradient(centre), centre, rest, done)
+        gradient = quadratic.gradient(centre)
+        outcome = minimise_form(form, gradient, centre, rest, done, INNER_ITERATIONS)
         if not best:
             break
         monitor.report(best[0].certificate)
         if outcome.converged:
             return best[0]
+        if not best[0].certificate.gap < 0.5 * last:
+            break
+        last = best[0].certificate.gap
         # Start afresh from the best point: momentum and memory are forgotten.
         centre, checked[0] = best[0].candidate.point, np.inf
     raise AccuracyError(failure("working precision was reached"))
@@ -188,12 +194,13 @@ def _inner(
 ) -> Candidate:
     """Minimise the model until its residual is a share of its first one and of the true one."""
     level: list[float] = []
+    # Below this the residual is rounding.
+    floor = 32.0 * EPS * float(np.linalg.norm(gradient) + np.linalg.norm(form.apply(z)))
 
     def done(candidate: Candidate, model_residual: Array) -> bool:
         size = float(np.linalg.norm(model_residual))
         if not level:
-            level.append(share * min(size, residual))
-            return False
+            level.append(max(share * min(size, residual), floor))
         return size <= level[0]
 
     return minimise_form(form, gradient, z, rest, done, max_iter=2_000).candidate

@@ -18,6 +18,9 @@ __all__ = ["GroupNorm", "MaxNorm", "Norm", "NuclearNorm", "Placed", "TotalVariat
 
 Array = npt.NDArray[np.float64]
 
+ROUNDING = float(np.finfo(np.float64).eps)
+NEAR = 1e-6
+
 
 def soft(x: Array, level: Array | float) -> Array:
     """Soft threshold sign(x) · max(|x| − level, 0), elementwise."""
@@ -65,15 +68,21 @@ class GroupNorm:
         shrink = np.maximum(0.0, 1.0 - t * self.weights / np.maximum(norms, 1e-300))
         return np.asarray(y * np.repeat(shrink, self.lengths))
 
-    def subgradient(self, y: Array, near: Array) -> Array:
-        """The only subgradient where a group is not zero, elsewhere ``near`` cut to length w_G."""
-        lengths = self._norms(y)
+    def subgradient(self, y: Array, near: Array) -> tuple[Array, float]:
+        """A subgradient at y close to ``near``, and h(y) − u'y bounded without cancellation.
+
+        Where the gradient w y/‖y‖ of a group is near, it is taken, and adds nothing; elsewhere
+        ``near`` itself, which costs w‖y‖ − near'y, where ‖y‖ is small.
+        """
+        lengths, own = self._norms(y), self._norms(near)
         unit = y * np.repeat(self.weights / np.where(lengths > 0.0, lengths, 1.0), self.lengths)
-        own = self._norms(near)
-        cut = near * np.repeat(
-            np.minimum(1.0, self.weights / np.maximum(own, 1e-300)), self.lengths
-        )
-        return np.where(np.repeat(lengths > 0.0, self.lengths), unit, cut)
+        shrink = np.minimum(1.0, self.weights / np.maximum(own, 1e-300))
+        cut = near * np.repeat(shrink, self.lengths)
+        close = (lengths > 0.0) & (self._norms(unit - near) <= NEAR * self.weights)
+        missing = self.weights * lengths - np.add.reduceat(cut * y, self.starts)
+        missing = np.maximum(missing, 0.0) + ROUNDING * 16.0 * self.weights * lengths
+        slack = float(np.sum(np.where(close, 0.0, missing)))
+        return np.where(np.repeat(close, self.lengths), unit, cut), slack
 
 
 @dataclass(frozen=True)
@@ -114,6 +123,21 @@ class NuclearNorm:
         U, sizes, Vt = np.linalg.svd(y.reshape(self.shape, order="F"), full_matrices=False)
         kept = np.maximum(sizes - t * self.weight, 0.0)
         return np.asarray(((U * kept) @ Vt).reshape(-1, order="F"))
+
+    def subgradient(self, y: Array, near: Array) -> tuple[Array, float]:
+        """A subgradient at y close to ``near``, and h(y) − u'y bounded without cancellation.
+
+        U₁V₁' for the large singular values; on the rest, where y is small, ``near`` cut to norm 1.
+        """
+        U, sizes, Vt = np.linalg.svd(y.reshape(self.shape, order="F"))
+        large = int(np.sum(sizes > NEAR * np.max(sizes, initial=0.0)))
+        U1, V1 = U[:, :large], Vt[:large]
+        U2, V2 = U[:, large:], Vt[large:]
+        inner = U2.T @ near.reshape(self.shape, order="F") @ V2.T / self.weight
+        left, lengths, right = np.linalg.svd(inner, full_matrices=False)
+        inner = (left * np.minimum(lengths, 1.0)) @ right
+        u = self.weight * (U1 @ V1 + U2 @ inner @ V2)
+        return u.reshape(-1, order="F"), 2.0 * self.weight * float(sizes[large:].sum())
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop.solve.penalties import GroupNorm, Placed, soft
+from cvxqop.solve.penalties import GroupNorm, NuclearNorm, Placed, soft
 from cvxqop.solve.projections import Placement, Projection
 
 __all__ = ["Candidate", "Rest"]
@@ -192,11 +192,14 @@ class Rest:
         for norm in self.norms:
             index, centre = norm.index, -norm.shift / norm.scale
             gaps[index] = 0.0
-            if isinstance(norm.norm, GroupNorm) and not np.any(self.weights[index]):
+            if isinstance(norm.norm, GroupNorm | NuclearNorm) and not np.any(self.weights[index]):
                 y = norm.scale * z[index] + norm.shift
-                exact = norm.scale * norm.norm.subgradient(y, u[index] / norm.scale)
-                if np.linalg.norm(exact - u[index]) <= 1e-6 * np.linalg.norm(exact):
+                exact, missing = norm.norm.subgradient(y, u[index] / norm.scale)
+                exact = norm.scale * exact
+                close = np.linalg.norm(exact - u[index]) <= 1e-5 * np.linalg.norm(exact)
+                if close or isinstance(norm.norm, GroupNorm):
                     u[index] = exact
+                    total += missing
                     continue
             own = norm.value(z) + float(self.weights[index] @ np.abs(centred[index]))
             terms = u[index] * (z[index] - centre)
