@@ -68,10 +68,16 @@ class Curvature:
     def least(self) -> float:
         """m ≤ λ_min(M), rounded down; 0 if M is singular to working precision."""
         d = len(self.M)
+        if not np.all(np.isfinite(self.M)):
+            return 0.0
         if d <= 200:
             least = float(np.linalg.eigvalsh(self.M)[0])
             return max(0.0, least - self._rounding)
         # Inverse iteration guesses λ_min; a Cholesky factor of M − 0.95 λ I proves it.
+        try:
+            _ = self._factor
+        except LinAlgError:
+            return 0.0
         v = np.ones(d) / np.sqrt(d)
         guess = np.inf
         for _ in range(30):

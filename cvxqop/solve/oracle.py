@@ -191,7 +191,11 @@ class FiniteSum:
         return iter(self.rows.blocks(self.block))
 
     def evaluate(self, theta: Array) -> Evaluation:
-        """Value and gradient in one pass over the rows."""
+        """Value and gradient in one pass over the rows; not finite where a row is not."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._evaluate(theta)
+
+    def _evaluate(self, theta: Array) -> Evaluation:
         value, squares, slopes, blocks = 0.0, 0.0, 0.0, 0
         gradient = np.zeros(self.dimension)
         for A, C in self.blocks():
