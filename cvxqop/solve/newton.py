@@ -51,6 +51,8 @@ def minimise_quadratic(
 ) -> Certified:
     """Minimise a quadratic form plus the rest until the goal is certified."""
     bound = curvature or Curvature(quadratic.H)
+    if not bound.least > 0.0:
+        raise AccuracyError(failure("a Hessian that is not positive definite was met"))
     form = DenseForm(quadratic.H)
     best: list[Certified] = []
     checked = [np.inf]
@@ -138,6 +140,8 @@ def minimise_sum(
     bound = curvature or Curvature(smooth.lower_curvature())
     z = rest.project(start).point
     evaluation = smooth.evaluate(z)
+    if not np.all(np.isfinite(evaluation.gradient)):
+        raise AccuracyError(failure("a record that is not finite was met"))
     monitor.passes += 1
     value = evaluation.value + rest.value(z)
     size, share, stalled = max(5 * D, 1024), 0.1, 0

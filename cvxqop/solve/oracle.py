@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-__all__ = ["Evaluation", "FiniteSum", "Loss", "Quadratic", "Rows", "Smooth", "gram"]
+__all__ = ["Evaluation", "FiniteSum", "Loss", "Quadratic", "Rows", "Smooth", "gram", "slope"]
 
 Array = npt.NDArray[np.float64]
 
@@ -289,6 +289,31 @@ def weighted_gram(A: Any, weights: Array) -> Array:
     return np.asarray(B.T @ B)
 
 
+def slope(blocks: Iterable[tuple[Any, ...]], weights: npt.ArrayLike, anchor: Array) -> Array:
+    """The gradient g of `gram` at the anchor alone, in one pass over row blocks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> slope([(np.array([[1.0, 2.0]]), np.array([[3.0]]))], [2.0], np.zeros(2)).tolist()
+    [6.0, 12.0]
+    """
+    kappa = np.asarray(weights, dtype=np.float64)
+    g = np.zeros(anchor.shape[0])
+    for A, C, *record_weights in blocks:
+        g += _block_slope(A, C, record_weights, kappa, anchor)
+    return g
+
+
+def _block_slope(A: Any, C: Array, weights: Sequence[Array], kappa: Array, anchor: Array) -> Array:
+    """Σ_i a_i Σ_j κ_j w_ij (a_i'θ0 + c_ij) over a block."""
+    if np.any(anchor):
+        C = C + np.asarray(A @ anchor)[:, None]
+    if weights:
+        C = C * weights[0]
+    return np.asarray(A.T @ (C @ kappa))
+
+
 def gram(
     blocks: Iterable[tuple[Any, ...]], weights: npt.ArrayLike, anchor: Array
 ) -> tuple[Array, Array]:
@@ -327,13 +352,8 @@ def gram(
     d = anchor.shape[0]
     H, g = np.zeros((d, d)), np.zeros(d)
     sparse_part: Any = None
-    shifted = bool(np.any(anchor))
     for A, C, *record_weights in blocks:
-        if shifted:
-            C = C + (A @ anchor)[:, None]
-        if record_weights:
-            C = C * record_weights[0]
-        g += A.T @ (C @ kappa)
+        g += _block_slope(A, C, record_weights, kappa, anchor)
         sparse: bool = sp.issparse(A)
         if sparse and A.nnz > DENSE_FILL * A.shape[0] * d:
             A, sparse = A.toarray(), False

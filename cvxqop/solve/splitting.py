@@ -153,7 +153,7 @@ def _accelerated(
     previous, H_previous = z, Hz
     momentum = 1.0
     # A direct solve costs D/3 products; it pays early for small D only.
-    patience = 2 if warm else 2 + D // 20
+    patience = 2 if warm else 2 + D * D // 20_000
     wait = attempt = patience
     outcome = None
     for k in range(1, max_iter + 1):
