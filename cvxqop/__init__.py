@@ -15,6 +15,7 @@ from cvxqop.errors import (
     PrivateSolverError,
     ProblemError,
 )
+from cvxqop.privacy.gaussian import Gaussian
 from cvxqop.privacy.mechanism import Wishart
 from cvxqop.privatize import _solve_method, explain, plan, private_loss, privatize
 from cvxqop.problem.anchor import CommonMinimizer
@@ -30,6 +31,7 @@ __all__ = [
     "CalibrationError",
     "CommonMinimizer",
     "CvxqopError",
+    "Gaussian",
     "OptionError",
     "Plan",
     "PrivacyWarning",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cvxqop.errors import ProblemError
-from cvxqop.privacy.mechanism import CalibratedWishart, Sensitivity
+from cvxqop.privacy.mechanism import Mechanism, Sensitivity
 from cvxqop.privacy.noise import Randomness
 from cvxqop.problem.anchor import resolve_anchor
 from cvxqop.problem.clipping import ClippedRows
@@ -73,6 +73,7 @@ class Case:
                 anchor_gradient=constants.anchor_gradient,
                 quadratic=constants.quadratic,
                 adjacency=settings.adjacency,
+                offset=settings.bounds.offset if offset is None else offset,
             ),
             radius=settings.radius,
             accuracy=settings.accuracy if touches_records else None,
@@ -89,7 +90,7 @@ class Case:
         return cls(erm, settings, rows, anchor, guarantee, randomness)
 
     @property
-    def mechanism(self) -> CalibratedWishart:
+    def mechanism(self) -> Mechanism:
         """The calibrated mechanism."""
         return self.guarantee.mechanism
 
@@ -124,6 +125,12 @@ class Case:
                 "rows and offsets by the square roots of the weights, or leave the weights out."
             )
         return [loss.times(float(weight)) for loss, weight in self.erm.losses]
+
+    def reanchored(self, anchor: Array, offset: float) -> Case:
+        """The same records, cut to |a'θ + c| ≤ offset at another public anchor."""
+        settings = self.settings
+        rows = self.erm.clipped(settings.bounds, anchor, settings.nonfinite, offset)
+        return replace(self, rows=rows, anchor=anchor)
 
     def blocks(self) -> Iterator[tuple[Any, ...]]:
         """Clipped row blocks, with the public weights of their records where there are any."""

@@ -15,6 +15,7 @@ from cvxqop import _cvxpy
 from cvxqop.backend import Backend
 from cvxqop.case import Case
 from cvxqop.errors import PrivacyWarning, ProblemError, sealed
+from cvxqop.privacy.gaussian import Gaussian
 from cvxqop.privacy.mechanism import Wishart
 from cvxqop.privacy.wishart import Adjacency
 from cvxqop.problem import analysis
@@ -37,7 +38,7 @@ def privatize(
     epsilon: float,
     delta: float,
     adjacency: Adjacency = "replace_one",
-    perturbation: str | Wishart = "wishart",
+    perturbation: str | Wishart | Gaussian = "wishart",
     anchor: Any = None,
     radius: float = 1.0,
     accuracy: float = 1e-6,
@@ -70,7 +71,7 @@ def privatize(
         0 < ε ≤ 10⁶ and 10⁻³⁰⁰ ≤ δ < ½.
     adjacency : {"replace_one", "add_remove"}
         Neighbouring data sets differ in the values of one record (n is public), or in its presence.
-    perturbation : "wishart" or Wishart
+    perturbation : "wishart", "gaussian", Wishart or Gaussian
         The mechanism.
     anchor : array, dict {variable: array}, CommonMinimizer or None
         θ0, public, towards which the perturbation pulls; None is the origin.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from cvxqop.errors import OptionError
+from cvxqop.privacy.gaussian import Gaussian
 from cvxqop.privacy.mechanism import Wishart
 from cvxqop.privacy.profile import check_privacy
 from cvxqop.privacy.wishart import Adjacency
@@ -18,7 +19,10 @@ from cvxqop.problem.bounds import Bounds
 __all__ = ["Settings"]
 
 ADJACENCIES = ("replace_one", "add_remove")
-PERTURBATIONS = {"wishart": Wishart}
+PERTURBATIONS: dict[str, type[Wishart] | type[Gaussian]] = {
+    "wishart": Wishart,
+    "gaussian": Gaussian,
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,7 +34,7 @@ class Settings:
     epsilon: float
     delta: float
     adjacency: Adjacency = "replace_one"
-    perturbation: str | Wishart = "wishart"
+    perturbation: str | Wishart | Gaussian = "wishart"
     anchor: Any = None
     radius: float = 1.0
     accuracy: float = 1e-6
@@ -80,7 +84,7 @@ class Settings:
             )
         _check_choice("adjacency", self.adjacency, ADJACENCIES)
         _check_choice("nonfinite", self.nonfinite, ("raise", "zero"))
-        if not isinstance(self.perturbation, Wishart):
+        if not isinstance(self.perturbation, Wishart | Gaussian):
             _check_choice("perturbation", self.perturbation, tuple(PERTURBATIONS))
         if self.solver is not None and not isinstance(self.solver, str):
             raise OptionError("solver must be the name of a solver, such as 'CLARABEL', or None.")
@@ -90,9 +94,9 @@ class Settings:
             raise OptionError("verbose must be True or False.")
 
     @property
-    def mechanism(self) -> Wishart:
+    def mechanism(self) -> Wishart | Gaussian:
         """The mechanism, from its name or as given."""
-        if isinstance(self.perturbation, Wishart):
+        if isinstance(self.perturbation, Wishart | Gaussian):
             return self.perturbation
         return PERTURBATIONS[self.perturbation]()
 

@@ -18,7 +18,7 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop.privacy.mechanism import CalibratedWishart
+from cvxqop.privacy.mechanism import Mechanism
 
 __all__ = ["Guarantee", "Plan", "PrivateLoss", "PrivateSolution"]
 
@@ -40,7 +40,7 @@ class Guarantee:
         The release is (ε, δ)-differentially private.
     adjacency : {"replace_one", "add_remove"}
         What neighbouring data sets are.
-    mechanism : CalibratedWishart
+    mechanism : Mechanism
         The calibrated mechanism: all of its numbers are public.
     assumptions : tuple of str
         What the promise rests on, in sentences.
@@ -51,7 +51,7 @@ class Guarantee:
     epsilon: float
     delta: float
     adjacency: str
-    mechanism: CalibratedWishart
+    mechanism: Mechanism
     assumptions: tuple[str, ...]
     caveats: tuple[str, ...] = ()
 
@@ -80,14 +80,8 @@ class Guarantee:
         """The guarantee as text."""
         m = self.mechanism
         promise = f"({self.epsilon:g}, {self.delta:g})-differential privacy, {self.adjacency}"
-        guard = f"linear guard s_a = {m.guard_scale:.6g}" if m.guard_scale else "no linear guard"
         rows = [("NOT PRIVATE", caveat) for caveat in self.caveats]
-        rows += [
-            ("guarantee" if self.private else "would be", promise),
-            ("mechanism", f"{m.title}, S = σ²W, W ~ Wishart(m, I)"),
-            ("noise", f"σ² = {m.sigma2:.6g}, m = {m.degrees_of_freedom:g}, {guard}"),
-            ("ridge", f"mean curvature E S = σ²m I = {m.mean_curvature:.6g} I"),
-        ]
+        rows += [("guarantee" if self.private else "would be", promise), *m.summary()]
         if m.release is not None:
             text = (
                 f"certified within {m.release.accuracy:g} of the exact solution, then N(0, σ_rel²)"
@@ -126,7 +120,7 @@ class Plan:
     _execute: Callable[[], PrivateSolution] = field(repr=False)
 
     @property
-    def mechanism(self) -> CalibratedWishart:
+    def mechanism(self) -> Mechanism:
         """The calibrated mechanism."""
         return self.guarantee.mechanism
 
@@ -287,7 +281,7 @@ class PrivateSolution:
         return self.guarantee.adjacency
 
     @property
-    def mechanism(self) -> CalibratedWishart:
+    def mechanism(self) -> Mechanism:
         """The calibrated mechanism."""
         return self.guarantee.mechanism
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cvxqop.privacy.mechanism import CalibratedWishart
+from cvxqop.privacy.gaussian import CalibratedGaussian
+from cvxqop.privacy.mechanism import CalibratedWishart, Mechanism
 from cvxqop.problem.anchor import CommonMinimizer
 from cvxqop.problem.erm import ERM, Constants
 from cvxqop.settings import Settings
@@ -53,10 +54,13 @@ def caveats_of(settings: Settings, reproducible: bool) -> tuple[str, ...]:
     return tuple(caveats)
 
 
-def warnings_of(erm: ERM, settings: Settings, mechanism: CalibratedWishart) -> tuple[str, ...]:
+def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str, ...]:
     """What is likely to disappoint, or to be wrong, judged by public numbers alone."""
     warnings = []
-    smoothness, ridge = mechanism.sensitivity.smoothness, mechanism.mean_curvature
+    smoothness = mechanism.sensitivity.smoothness
+    ridge = mechanism.mean_curvature
+    if isinstance(mechanism, CalibratedGaussian):
+        ridge = mechanism.noise_edge
     if settings.adjacency == "replace_one":
         n = erm.rows.n
         if n > 0 and settings.delta >= 1.0 / n and settings.delta <= 1e-2:
@@ -67,7 +71,7 @@ def warnings_of(erm: ERM, settings: Settings, mechanism: CalibratedWishart) -> t
                 f"the ridge {ridge:.3g} exceeds {available:.3g}, the average curvature that n "
                 "records can have: expect an answer close to the anchor"
             )
-    if settings.epsilon >= 100.0:
+    if settings.epsilon >= 100.0 and isinstance(mechanism, CalibratedWishart):
         warnings.append(
             f"the Wishart ridge never falls below the curvature L = {smoothness:.3g} of one record,"
             f" however large epsilon is: it is {ridge:.3g} here"
