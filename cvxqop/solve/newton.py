@@ -29,7 +29,8 @@ Array = npt.NDArray[np.float64]
 GRAM_DIMENSION = 200
 SAMPLE_BLOCK = 512
 STALLED = 6
-INNER_ITERATIONS = 5_000
+INNER_ITERATIONS = 2_000
+ROUND_ITERATIONS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,7 @@ def minimise_quadratic(
     while True:
         monitor.check()
         gradient = quadratic.gradient(centre)
-        outcome = minimise_form(form, gradient, centre, rest, done, INNER_ITERATIONS)
+        outcome = minimise_form(form, gradient, centre, rest, done, ROUND_ITERATIONS)
         if not best:
             break
         monitor.report(best[0].certificate)
@@ -151,7 +152,7 @@ def minimise_sum(
         monitor.check()
         form = _model(smooth, z, size, generator)
         monitor.passes += min(size, n) / max(n, 1)
-        candidate = _inner(form, evaluation.gradient, z, rest, share, residual)
+        candidate = _inner(form, evaluation.gradient, z, rest, share, residual, stalled)
         trial = smooth.evaluate(candidate.point)
         monitor.passes += 1
         now = trial.value + rest.value(candidate.point)
@@ -194,7 +195,7 @@ def minimise_sum(
 
 
 def _inner(
-    form: Form, gradient: Array, z: Array, rest: Rest, share: float, residual: float
+    form: Form, gradient: Array, z: Array, rest: Rest, share: float, residual: float, stalled: int
 ) -> Candidate:
     """Minimise the model until its residual is a share of its first one and of the true one."""
     level: list[float] = []
@@ -207,7 +208,9 @@ def _inner(
             level.append(max(share * min(size, residual), floor))
         return size <= level[0]
 
-    return minimise_form(form, gradient, z, rest, done, max_iter=2_000).candidate
+    # A badly conditioned model takes more iterations: they grow while nothing else helps.
+    limit = INNER_ITERATIONS * (1 + stalled) ** 2
+    return minimise_form(form, gradient, z, rest, done, limit).candidate
 
 
 def _model(smooth: FiniteSum, z: Array, size: int, generator: np.random.Generator) -> Form:

@@ -181,6 +181,10 @@ class FiniteSum:
         """Whether every φ'' is constant."""
         return all(bool(getattr(loss, "quadratic", False)) for loss in self.losses)
 
+    @cached_property
+    def _size(self) -> float:
+        return float(np.linalg.norm(self.S))
+
     @property
     def block(self) -> int:
         """Rows per block: about three megabytes, and blocked summation keeps rounding small."""
@@ -223,7 +227,7 @@ class FiniteSum:
         error = lengths * float(np.sqrt(squares * slopes))
         error += kappa * (self.dimension + 4) * squares * (1.0 + float(np.linalg.norm(theta)))
         error += (self.dimension + 4) * float(
-            np.linalg.norm(self.a) + np.linalg.norm(self.S) * np.linalg.norm(step)
+            np.linalg.norm(self.a) + self._size * np.linalg.norm(step)
         )
         value += float(step @ (self.a + 0.5 * product))
         return Evaluation(value, gradient + self.a + product, EPS * error)
