@@ -12,17 +12,35 @@ import pytest
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
-@pytest.fixture(scope="module")
-def lasso_page(tmp_path_factory):
-    """What ``private_lasso.py --quick`` prints, run in a folder of its own, and that folder."""
-    folder = tmp_path_factory.mktemp("private_lasso")
+def _run_quickly(name, folder):
+    """What ``name.py --quick`` prints, run in this folder."""
     done = subprocess.run(
-        [sys.executable, str(EXAMPLES / "private_lasso.py"), "--quick"],
+        [sys.executable, str(EXAMPLES / f"{name}.py"), "--quick"],
         cwd=folder, capture_output=True, encoding="utf-8", timeout=120, check=False,
         env={**os.environ, "PYTHONIOENCODING": "utf-8"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return done.stdout, folder
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def lasso_page(tmp_path_factory):
+    """What ``private_lasso.py --quick`` prints, run in a folder of its own, and that folder."""
+    folder = tmp_path_factory.mktemp("private_lasso")
+    return _run_quickly("private_lasso", folder), folder
+
+
+@pytest.fixture(scope="module")
+def swap_page(tmp_path_factory):
+    """The same of ``solver_swap.py``."""
+    folder = tmp_path_factory.mktemp("solver_swap")
+    return _run_quickly("solver_swap", folder), folder
+
+
+@pytest.fixture(scope="module")
+def logistic_page(tmp_path_factory):
+    """What ``private_logistic.py --quick`` prints."""
+    return _run_quickly("private_logistic", tmp_path_factory.mktemp("private_logistic"))
 
 
 def _scores(page):
@@ -65,3 +83,59 @@ def test_the_data_are_people_within_the_public_ranges():
     for column, (low, high) in zip(zip(*table, strict=True), ranges, strict=True):
         assert low <= min(column)
         assert max(column) <= high
+
+
+NUMBER = r" +(-?[\d.]+(?:e[+-]\d+)?)"
+
+
+def test_solvers_of_one_kind_agree_on_one_seed(swap_page):
+    """What reads records has about 1% more noise, so it is close to the others but not equal."""
+    table = re.findall(rf"^ *([A-Z]+(?: \w+)?){NUMBER}{NUMBER}{NUMBER}  the ", swap_page[0], re.M)
+    variants = ["STOTOS newton", "STOTOS svrg", "STOTOS plain"]
+    assert [solver for solver, *_ in table] == ["CLARABEL", "OSQP", "SCS", *variants]
+    for solver, first, kind, _ in table:
+        assert float(kind) < 1e-5
+        assert float(first) < (2e-2 if solver in variants[1:] else 1e-5)
+    assert len(re.findall(r"the quadratic +not needed$", swap_page[0], re.M)) == 4
+    assert len(re.findall(r"the records +1e-06, then noise", swap_page[0])) == 2
+
+
+def test_only_plain_stotos_stays_off_the_optimum_where_a_box_binds(swap_page):
+    row = re.search(
+        rf"a box that binds{NUMBER}{NUMBER}{NUMBER}{NUMBER}{NUMBER}{NUMBER}", swap_page[0]
+    )
+    gap, certificate, _, svrg, _, newton = (float(number) for number in row.groups()[:6])
+    assert 1e-3 < gap <= certificate
+    assert svrg < 1e-9
+    assert newton < 1e-9
+
+
+def test_the_convergence_plot_is_written_where_matplotlib_is(swap_page):
+    page, folder = swap_page
+    if importlib.util.find_spec("matplotlib") is None:
+        assert "No plot" in page
+    else:
+        assert (folder / "solver_swap.png").read_bytes().startswith(b"\x89PNG")
+
+
+def _measures(page):
+    """Accuracy, log-loss and area under the curve by the first column of the table."""
+    line = rf"^ *(share alone|not private|[\d.]+){NUMBER} +\S+ to \S+{NUMBER}{NUMBER}$"
+    return {
+        label: tuple(float(number) for number in numbers)
+        for label, *numbers in re.findall(line, page, re.M)
+    }
+
+
+def test_private_logistic_regression_comes_close_to_no_privacy(logistic_page):
+    measures = _measures(logistic_page)
+    assert list(measures) == ["share alone", "not private", "0.1", "0.5", "1", "2", "4", "8"]
+    assert measures["share alone"][2] == 0.5
+    exact, private = measures["not private"], measures["8"]
+    assert exact[0] > 0.8
+    assert all(abs(a - b) < 0.03 for a, b in zip(exact, private, strict=True))
+
+
+def test_labels_zero_one_give_the_same_answer_as_plus_minus_one(logistic_page):
+    difference = re.search(r"Labels 0 and 1 .* largest difference (\S+)", logistic_page).group(1)
+    assert float(difference) < 1e-5
