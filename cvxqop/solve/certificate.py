@@ -20,7 +20,8 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky
+from scipy.linalg.lapack import dtrtrs
 
 from cvxqop.solve.oracle import EPS, Evaluation, Smooth
 from cvxqop.solve.rest import Candidate
@@ -56,8 +57,8 @@ class Curvature:
     @cached_property
     def _factor(self) -> Array:
         if self.factor is not None:
-            return self.factor
-        return np.asarray(cholesky(self.M, lower=True, check_finite=False))
+            return np.asfortranarray(self.factor)
+        return np.asfortranarray(cholesky(self.M.T, lower=True, check_finite=False))
 
     @cached_property
     def _rounding(self) -> float:
@@ -100,16 +101,13 @@ class Curvature:
         return max(0.0, float(np.linalg.eigvalsh(self.M)[0]) - self._rounding)
 
     def _solve(self, v: Array) -> Array:
-        half = solve_triangular(self._factor, v, lower=True, check_finite=False)
-        return np.asarray(
-            solve_triangular(self._factor, half, lower=True, trans=1, check_finite=False)
-        )
+        half = dtrtrs(self._factor, v, lower=1)[0]
+        return np.asarray(dtrtrs(self._factor, half, lower=1, trans=1)[0])
 
     def dual_norm(self, r: Array) -> float:
         """Upper bound on ‖r‖_{M⁻¹}."""
-        size = float(
-            np.linalg.norm(solve_triangular(self._factor, r, lower=True, check_finite=False))
-        )
+        half = dtrtrs(self._factor, r, lower=1)[0]
+        size = float(np.sqrt(half @ half))
         # M ⪰ LL' − rounding I, and the triangular solve has an error of the same kind.
         share = 2.0 * self._rounding / self.least if self.least > 0.0 else np.inf
         return size / np.sqrt(1.0 - share) if share < 1.0 else np.inf

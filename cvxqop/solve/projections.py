@@ -106,7 +106,7 @@ class Slab:
     """low ≤ a'y ≤ high inside a box: hyperplane, halfspace, simplex, knapsack.
 
     The nearest point is clip(y − μa) for the μ that meets the bound, a monotone scalar equation
-    that is solved exactly by sorting the breakpoints.
+    that is solved by sorting the breakpoints.
     """
 
     a: Array
@@ -129,22 +129,25 @@ class Slab:
 
     def _meet(self, y: Array, target: float) -> Array:
         a = self.a
-        if not (np.any(np.isfinite(self.lower)) or np.any(np.isfinite(self.upper))):
+        bounded = np.isfinite(self.lower) | np.isfinite(self.upper)
+        if not np.any(bounded & (a != 0.0)):
             return np.asarray(y - ((a @ y - target) / (a @ a)) * a)
         moving = a != 0.0
-        with np.errstate(invalid="ignore"):
-            ends = np.concatenate(
-                [((y - self.lower)[moving]) / a[moving], ((y - self.upper)[moving]) / a[moving]]
-            )
-        knots = np.unique(ends[np.isfinite(ends)])
-        # μ ↦ a'clip(y − μa) falls; bisect over its knots, then it is linear in between.
-        first, last = 0, len(knots)
-        while first < last:
-            middle = (first + last) // 2
-            if self._level(y, knots[middle]) > target:
-                first = middle + 1
-            else:
-                last = middle
+        with np.errstate(invalid="ignore", divide="ignore"):
+            one, other = (y - self.lower) / a, (y - self.upper) / a
+        # Coordinate i moves with slope −a_i² while μ lies between its two ends.
+        begin, end = np.minimum(one, other)[moving], np.maximum(one, other)[moving]
+        squares = (a * a)[moving]
+        first_knots, last_knots = np.isfinite(begin), np.isfinite(end)
+        knots = np.concatenate([begin[first_knots], end[last_knots]])
+        change = np.concatenate([squares[first_knots], -squares[last_knots]])
+        order = np.argsort(knots)
+        knots = knots[order]
+        slopes = float(squares[~first_knots].sum()) + np.cumsum(change[order])
+        levels = self._level(y, knots[0]) - np.concatenate(
+            [[0.0], np.cumsum(slopes[:-1] * np.diff(knots))]
+        )
+        first = int(np.sum(levels > target))
         left = knots[first - 1] if first > 0 else -np.inf
         right = knots[first] if first < len(knots) else np.inf
         if np.isfinite(left) and np.isfinite(right):
