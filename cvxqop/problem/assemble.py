@@ -53,11 +53,20 @@ def assemble(
     for term, own in zip(terms, pieces, strict=True):
         ratio = sign if own is pieces[0] else _ratio(base, own, term, terms[0], text)
         losses.append((term.loss.scaled(ratio), term.weight))
-        offsets.append([replace(p, g=p.g / ratio) for p in own if np.any(p.g)])
+        offsets.append([replace(p, g=p.g / ratio) for p in own if _is_offset(p)])
     linear = list(base.values())
     found = read_labels(base, terms, losses, labels, text) if labels else None
     rows = AffineRows(linear, offsets, n, dimension, found)
     return Assembled(rows, tuple(losses), _parts(linear, n, dimension))
+
+
+def _is_offset(piece: Piece) -> bool:
+    """Whether a piece counts as an offset.
+
+    A private one that cancels does: a target of ones minus a public column of ones is no less an
+    offset than any other target.
+    """
+    return bool(np.any(piece.g) or (piece.private and not np.any(piece.G.data)))
 
 
 def _base(

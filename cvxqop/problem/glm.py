@@ -155,6 +155,8 @@ class GLMLoss(Atom):  # type: ignore[misc]
             rows = Piece((Column(self._x, np.ones(1)),), None, theta.G, theta.g)
         else:
             rows = Piece((), self._x, theta.G, theta.g)
+        if not (intercept.G.nnz or np.any(intercept.g)):
+            return _single(rows, 1.0)
         shift = Piece((), None, intercept.G, intercept.g)
         return total([_single(rows, 1.0), _single(shift, 1.0)])
 

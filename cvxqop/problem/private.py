@@ -102,13 +102,16 @@ def match(private: Sequence[Any], roots: Iterable[Any]) -> PrivateData:
         If an entry has a wrong type or dtype, or occurs nowhere in the problem.
     """
     entries = _entries(private)
-    leaves = {id(leaf): leaf for root in roots for leaf in _cvxpy.leaves(root)}
-    sources = {_cvxpy.source(leaf) for leaf in leaves.values()} | set(leaves)
+    leaves = {
+        id(leaf): leaf
+        for root in roots
+        for leaf in _cvxpy.leaves(root)
+        if _cvxpy.kind(leaf) != "variable" and _cvxpy.leaf_value(leaf) is not None
+    }
+    settled = _settled(entries, list(leaves.values()))
     found: dict[int, Match] = {}
     for key, leaf in leaves.items():
-        if _cvxpy.kind(leaf) == "variable" or _cvxpy.leaf_value(leaf) is None:
-            continue
-        hit = _find(leaf, entries, sources)
+        hit = _find(leaf, entries, settled)
         if hit is not None:
             found[key] = hit
     matched = [entries[i] for i in sorted({hit.entry for hit in found.values()})]
@@ -167,24 +170,43 @@ def _entry(item: Any, name: str) -> _Entry:
     return _Entry(array, leaf, item, label)
 
 
-def _find(leaf: Any, entries: Sequence[_Entry], sources: set[int | None]) -> Match | None:
+def _find(leaf: Any, entries: Sequence[_Entry], settled: set[int]) -> Match | None:
     for i, entry in enumerate(entries):
         if entry.leaf is leaf:
             return Match(i, 0 if leaf.size > 1 else None)
     if leaf.ndim == 0:
         return None
-    value = _cvxpy.leaf_value(leaf)
     # Where two arrays hold the same values, the one that CVXPY copied decides.
     source = _cvxpy.source(leaf)
-    for entry in sorted(entries, key=lambda entry: id(entry.given) != source):
-        axis = record_axis(entry.array, value)
-        if axis is NO_MATCH:
-            continue
-        # A column of ones is not the target that happens to be constant.
-        elsewhere = source is not None and source != id(entry.given) and id(entry.given) in sources
-        if not (elsewhere and is_constant(entry.array)):
-            return Match(entries.index(entry), axis)
+    for i in sorted(range(len(entries)), key=lambda i: id(entries[i].given) != source):
+        axis = record_axis(entries[i].array, _cvxpy.leaf_value(leaf))
+        other = i in settled and leaf.shape != entries[i].array.shape
+        if axis is not NO_MATCH and not other:
+            return Match(i, axis)
     return None
+
+
+def _settled(entries: Sequence[_Entry], leaves: Sequence[Any]) -> set[int]:
+    """Constant vectors that occur in the very shape they were given in.
+
+    A public column of ones (n, 1) beside a target (n,) is not the target that happens to hold ones.
+    """
+
+    def occurs(entry: _Entry, leaf: Any) -> bool:
+        if entry.leaf is leaf:
+            return True
+        return bool(
+            leaf.shape == entry.array.shape
+            and record_axis(entry.array, _cvxpy.leaf_value(leaf)) is not NO_MATCH
+        )
+
+    return {
+        i
+        for i, entry in enumerate(entries)
+        if min(entry.array.shape[1:], default=1) <= 1
+        and is_constant(entry.array)
+        and any(occurs(entry, leaf) for leaf in leaves)
+    }
 
 
 def _shape(array: Any) -> str:

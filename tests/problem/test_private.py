@@ -119,6 +119,19 @@ def test_a_constant_target_is_not_the_column_of_ones(as_constant):
     assert found[0] == found[1]
 
 
+def test_temporary_arrays_may_share_an_id():
+    """CVXPY remembers the id of an array; a later array may have got the same one."""
+    for _ in range(50):
+        loss = cp.sum(cp.logistic(-cp.multiply(Y[:1] * 0 + 1, X[:1] @ w)))
+        erm = read(cp.Problem(cp.Minimize(loss)), [X[:1], Y[:1] * 0 + 1])
+        assert erm.row_parts.private
+        assert erm.public_data == ()
+        ones = np.ones(6)
+        loss = cp.sum_squares(X @ w - ones[:]) + cp.sum_squares(X @ w - ones[:])
+        assert read(cp.Problem(cp.Minimize(loss)), [X, ones[:]]).public_data == ()
+        assert read(cp.Problem(cp.Minimize(loss)), [X, ones[:]], adjacency="add_remove")
+
+
 def test_names():
     P = cp.Parameter((6, 3), name="P", value=X)
     C = cp.Constant(Y, name="target")
