@@ -137,7 +137,8 @@ def report(n: int) -> list[str]:
         f"# `privatize` on a memory map of {n:,} × {FEATURES}, {size:.2f} GB",
         "",
         f"{describe_machine()}, one BLAS thread. Made by `benchmarks/memory_map.py`, which says "
-        "how. ‖θ‖₁ and a box beside the loss, default adjacency and solver, ε = 1, δ = 1e-6.",
+        "how. ‖θ‖₁ and a box beside the loss, default adjacency and solver, ε = 1, δ = 1e-6. Where "
+        "the clock runs ahead of the processor, the call waited for the disk or for other work.",
         "",
         "| loss | seconds | of the processor | peak memory not backed by a file, MB "
         f"| of it above the start, MB | within {LIMIT} MB of new allocations |",
