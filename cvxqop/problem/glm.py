@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import cvxpy as cp
 import numpy as np
@@ -225,6 +225,13 @@ class GLMLoss(Atom):  # type: ignore[misc]
     def is_decr(self, idx: int) -> bool:
         """No direction is known."""
         return False
+
+    def graph_implementation(self, arg_objs: Any, shape: Any, data: Any = None) -> NoReturn:
+        """CVXPY's own solvers would need the records as constants."""
+        raise ProblemError(
+            f"{self.describe()} keeps its records outside CVXPY, so CVXPY cannot solve it. Use "
+            "cvxqop.privatize or cvxqop.private_loss, or write the loss out with cp.sum_squares."
+        )
 
     def get_data(self) -> list[Any]:
         """What rebuilds the atom beside its arguments."""

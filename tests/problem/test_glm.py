@@ -145,6 +145,12 @@ def test_words_hold_no_entry():
     assert erm.row_parts.private
 
 
+def test_cvxpy_cannot_solve_it_and_says_so():
+    problem = cp.Problem(cp.Minimize(glm_loss("squared", X, Y, w)))
+    with pytest.raises(ProblemError, match=r"keeps its records outside CVXPY.*cvxqop\.privatize"):
+        problem.solve(solver="CLARABEL")
+
+
 def test_no_records():
     term = glm_loss("squared", np.zeros((0, D)), np.zeros(0), w)
     w.value = np.ones(D)
