@@ -4,6 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Fixed examples: a test that fails here fails everywhere.
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.load_profile("fixed")
 
 DATA = Path(__file__).parent / "data"
 

@@ -170,7 +170,7 @@ def _approximate_c(epsilon: float, delta: float, nu: Array, mu: Array, replace: 
         c = np.exp(log_c)
         loss = Loss("add", True, c, nu, positive=False)
         together = np.hypot(mu, c / np.sqrt(2.0 * nu)) if replace else mu
-        value = one_sided(loss, full, together, 10)
+        value = one_sided(loss, full, together, 6)
         return np.asarray(np.log(np.maximum(value, 1e-320) / delta))
 
     start = np.sqrt(np.maximum(gaussian_mu(epsilon, delta) ** 2 - mu**2, 1e-6 * mu**2))

@@ -69,22 +69,39 @@ class Loss:
                 z = z if self.quadratic else np.maximum(growth, z)
         return np.maximum(z, 0.0) if self.positive else np.asarray(z)
 
-    def kinks(self, epsilon: Array) -> Array:
-        """Points y where Z or δ_G(ε − Z; 0) has a kink, shape (P, K); ∞ where there is none."""
+    def kinks(self, epsilon: Array, mu: Array) -> Array:
+        """Points y at which δ_G(ε − Z; μ) changes its manner, shape (P, K); ∞ where there is none.
+
+        Kinks of Z, the boundary layers of width μ/|Z'| around Z = ε, and a geometric sequence
+        towards the singularity of ADD at h = c.
+        """
         c, k = self.c, self.k
+        zero = np.zeros_like(epsilon)
         if self.direction == "add":
-            points = [np.sqrt(c), self._add_level(epsilon)]
-            points += [self._add_level(np.zeros_like(epsilon))] if self.positive else []
-            if self.k.min() < 6.0:  # e^(−Z) ~ (h − c)^(k+j): grade the panels towards h = c
-                points += [points[0] * step for step in (1.003, 1.1, 2.0, 8.0, 40.0)]
+            start = np.sqrt(c)
+            points = [start * step for step in (1.0, 1.003, 1.03, 1.2, 1.6, 2.5, 4.0, 8.0, 16.0)]
+            points += self._layer(self._add_level(epsilon), mu)
+            points += [self._add_level(zero)] if self.positive else []
         else:
-            points = [self._remove_level(epsilon)]
+            points = self._layer(self._remove_level(epsilon), mu)
             if not self.quadratic:
                 points += [_root(c / np.expm1(0.5 * c / (k + 1.0)))]
-                points += [_root(c / np.expm1(np.clip(epsilon, 1e-300, 700.0)))]
+                points += self._layer(_root(c / np.expm1(np.clip(epsilon, 1e-300, 700.0))), mu)
             elif self.positive:
-                points += [self._remove_level(np.zeros_like(epsilon))]
+                points += [self._remove_level(zero)]
         return np.stack(points, axis=1)
+
+    def _layer(self, y: Array, mu: Array) -> list[Array]:
+        """y with Z(y) = ε, and the edges of the layer in which δ_G(ε − Z; μ) leaves its limits."""
+        h = np.minimum(y * y, 1e150)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            gap = h - self.c if self.direction == "add" else h + self.c
+            slope = 2.0 * self.c * np.minimum(self.exponent, 1.0 + self.k) / (y * np.abs(gap))
+            width = mu / slope
+        thin = np.isfinite(y) & (width > 0.0) & (width < 0.5)
+        width = np.where(thin, width, 0.0)
+        steps = (-8.0, -2.5, 2.5, 8.0)
+        return [y, *(np.where(thin, np.maximum(y + step * width, 0.0), np.inf) for step in steps)]
 
     def _add_level(self, level: Array) -> Array:
         gap = (level + 0.5 * self.c) / self.exponent
@@ -105,7 +122,7 @@ def one_sided(loss: Loss, epsilon: Array, mu: Array, nodes: int) -> Array:
     def weight(y: Array) -> Array:
         return gaussian_profile(epsilon[:, None] - loss(y), mu[:, None])
 
-    return chi_mean(weight, loss.nu, loss.kinks(epsilon), nodes)
+    return chi_mean(weight, loss.nu, loss.kinks(epsilon, mu), nodes)
 
 
 def _replace_quadratic(epsilon: Array, c: Array, nu: Array, mu: Array, nodes: int) -> Array:
@@ -121,9 +138,9 @@ def _replace_quadratic(epsilon: Array, c: Array, nu: Array, mu: Array, nodes: in
     return chi_mean(
         lambda y: weight(y, nodes),
         nu + 1.0,
-        removed.kinks(epsilon),
+        removed.kinks(epsilon, mu),
         nodes,
-        scan=lambda y: weight(y, 8),
+        scan=lambda y: weight(y, 5),
     )
 
 
@@ -301,12 +318,15 @@ def _calibrate(
     root = float(brentq(log_excess, low, high, xtol=1e-7, rtol=1e-7)) if low < high else high
     before = root - 1e-7, log_excess(root - 1e-7)
     gap = log_excess(root)
-    for attempt in range(60):
+    for attempt in range(30):
         if attempt <= 7 and abs(gap - before[1]) > 1e-12:
             slope = max(1.0, (gap - before[1]) / (root - before[0]))
         if attempt > 0:
             before = root, gap
-            root = min(root - (gap + 5e-10) / slope, high)
+            step = (gap + 5e-10) / slope
+            if attempt > 7:  # the profile is too rough for the secant: retreat faster and faster
+                step = max(step, 1e-10 * 4.0 ** (attempt - 7))
+            root = min(root - step, high)
         c = float(np.exp(root))
         delta_c = profile(epsilon, c, nu, adjacency=adjacency, quadratic=quadratic, mu=mu)
         gap = float(np.log(max(float(delta_c), 1e-320) / delta))
@@ -352,14 +372,14 @@ def _fast(
 ) -> float:
     """The profile by one rule of moderate order, not rounded."""
 
-    def side(eps: Array, to: Direction, nodes: int = 16) -> Array:
+    def side(eps: Array, to: Direction, nodes: int = 10) -> Array:
         return _evaluate(eps, c, nu, mu, to, quadratic, nodes)
 
     eps = np.array([epsilon])
     if adjacency == "add_remove":
-        return float(max(side(eps, "add", 32)[0], side(eps, "remove", 32)[0]))
+        return float(max(side(eps, "add", 16)[0], side(eps, "remove", 16)[0]))
     if quadratic:
-        return float(_evaluate(eps, c, nu, mu, "replace", True, 16)[0])
+        return float(_evaluate(eps, c, nu, mu, "replace", True, 10)[0])
     return _two_hops(epsilon, side)
 
 

@@ -78,6 +78,77 @@ def test_closed_form(epsilon, nu, fraction, direction):
     assert true * (1 - 1e-10) - 1e-45 <= value <= true * (1 + 1e-8) + 1e-45
 
 
+def exact_guarded(epsilon, c, nu, mu, direction, quadratic):
+    """E[δ_G(ε − Z(h); μ)] in 30 digits, with panels where the integrand is steep."""
+    with mpmath.workdps(30):
+        e, c, mu = mpmath.mpf(epsilon), mpmath.mpf(c), mpmath.mpf(mu)
+        k = mpmath.mpf(nu) / 2 - 1
+        exponent = k if quadratic else k + 1
+
+        def weight(x):
+            return mpmath.ncdf(mu / 2 - x / mu) - mpmath.exp(x) * mpmath.ncdf(-mu / 2 - x / mu)
+
+        def integrand(h):
+            if direction == "add":
+                if h <= c:
+                    return mpmath.mpf(0)
+                z = -exponent * mpmath.log(1 - c / h) - c / 2
+            else:
+                z = c / 2 - k * mpmath.log(1 + c / h)
+                z = z if quadratic else max(z, mpmath.log(1 + c / h))
+            z = z if quadratic else max(z, 0)
+            log_density = (
+                k * mpmath.log(h) - h / 2 - (k + 1) * mpmath.log(2) - mpmath.loggamma(k + 1)
+            )
+            return mpmath.exp(log_density) * weight(e - z)
+
+        levels = [mpmath.mpf(nu) * f for f in (0.25, 0.5, 0.8, 1, 1.25, 1.6, 2.5, 5)]
+        kinks = []
+        if direction == "add":
+            kinks = [c / (1 - mpmath.exp(-(z + c / 2) / exponent)) for z in (e, 0)]
+        else:
+            kinks = [c / mpmath.expm1((c / 2 - z) / k) for z in (e, 0) if z < c / 2]
+            kinks += [c / mpmath.expm1(c / (2 * (k + 1))), c / mpmath.expm1(e)]
+        points = {mpmath.mpf(0) if direction == "remove" else c, *levels, mpmath.mpf(nu) + 400}
+        for kink in kinks:
+            points |= {
+                kink,
+                *(kink * (1 + s * mpmath.mpf(10) ** -i) for i in range(1, 8) for s in (-1, 1)),
+            }
+        points |= {c * (1 + mpmath.mpf(10) ** i) for i in range(-8, 4)}
+        low = 0 if direction == "remove" else c
+        points = sorted(p for p in points if low <= p <= nu + 400)
+        below = 0
+        if direction == "add":
+            below = mpmath.gammainc(k + 1, 0, c / 2, regularized=True)
+        return below + mpmath.quad(integrand, points)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "c", "nu", "mu", "direction", "quadratic"),
+    [
+        # Layers so thin that two rules could agree and both be wrong.
+        (21.82, 1.09e-3, 24.4, 1.297, "add", False),
+        (77.77, 4.77e-3, 20.73, 4.733, "add", False),
+        (189.0, 0.5509, 19.2, 13.07, "add", False),
+        (0.3, 0.6, 100.0, 3.2e-6, "add", True),
+        (0.3, 0.9, 100.0, 1e-6, "remove", True),
+        (0.3, 3.0, 40.0, 1e-8, "remove", False),
+        (1.0, 2.0, 2.05, 0.3, "add", False),
+        (5e-3, 0.05, 60.0, 2e-3, "add", True),
+    ],
+)
+def test_thin_layers(epsilon, c, nu, mu, direction, quadratic):
+    true = float(exact_guarded(epsilon, c, nu, mu, direction, quadratic))
+    value = float(
+        wishart.profile(
+            epsilon, c, nu, adjacency="add_remove", direction=direction, quadratic=quadratic, mu=mu
+        )
+    )
+    # Tiny tails carry the relative error of the reference quadrature.
+    assert true * (1 - 2e-8) <= value <= true * (1 + 1e-7)
+
+
 @pytest.mark.parametrize("mu", [0.02, 0.4])
 @pytest.mark.parametrize(("epsilon", "c", "nu"), [(0.7, 1.5, 12.0), (0.3, 0.4, 3.0)])
 def test_guarded_replacement_by_sampling(epsilon, c, nu, mu):
