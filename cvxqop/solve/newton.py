@@ -59,12 +59,12 @@ def minimise_quadratic(
     checked = [np.inf]
 
     def done(candidate: Candidate, residual: Array) -> bool:
+        monitor.check_time()
         size = float(np.linalg.norm(residual))
         if size > 0.3 * checked[0]:
             return False
         checked[0] = size
         found = judge(quadratic.evaluate(candidate.point), candidate, rest, bound)
-        monitor.check_time()
         if not best or found.certificate.gap < best[-1].certificate.gap:
             best[:] = [found]
         return goal.met(found.certificate, found.value)
@@ -152,7 +152,7 @@ def minimise_sum(
         monitor.check()
         form = _model(smooth, z, size, generator)
         monitor.passes += min(size, n) / max(n, 1)
-        candidate = _inner(form, evaluation.gradient, z, rest, share, residual, stalled)
+        candidate = _inner(form, evaluation.gradient, z, rest, share, residual, stalled, monitor)
         trial = smooth.evaluate(candidate.point)
         monitor.passes += 1
         now = trial.value + rest.value(candidate.point)
@@ -195,7 +195,14 @@ def minimise_sum(
 
 
 def _inner(
-    form: Form, gradient: Array, z: Array, rest: Rest, share: float, residual: float, stalled: int
+    form: Form,
+    gradient: Array,
+    z: Array,
+    rest: Rest,
+    share: float,
+    residual: float,
+    stalled: int,
+    monitor: Monitor,
 ) -> Candidate:
     """Minimise the model until its residual is a share of its first one and of the true one."""
     level: list[float] = []
@@ -203,6 +210,7 @@ def _inner(
     floor = 32.0 * EPS * float(np.linalg.norm(gradient) + np.linalg.norm(form.apply(z)))
 
     def done(candidate: Candidate, model_residual: Array) -> bool:
+        monitor.check_time()
         size = float(np.linalg.norm(model_residual))
         if not level:
             level.append(max(share * min(size, residual), floor))

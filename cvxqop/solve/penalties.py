@@ -55,18 +55,24 @@ class GroupNorm:
     starts: npt.NDArray[np.intp]
     lengths: npt.NDArray[np.intp]
 
-    def _norms(self, y: Array) -> Array:
+    def norms(self, y: Array) -> Array:
+        """‖y_G‖ for each group."""
         return np.asarray(np.sqrt(np.add.reduceat(y * y, self.starts)))
 
     def value(self, y: Array) -> float:
         """h(y)."""
-        return float(self.weights @ self._norms(y))
+        return float(self.weights @ self.norms(y))
 
     def prox(self, y: Array, t: float) -> Array:
         """Each group shrinks towards 0 by t w_G in length."""
-        norms = self._norms(y)
+        norms = self.norms(y)
         shrink = np.maximum(0.0, 1.0 - t * self.weights / np.maximum(norms, 1e-300))
         return np.asarray(y * np.repeat(shrink, self.lengths))
+
+    def gradient(self, y: Array) -> Array:
+        """w_G y_G/‖y_G‖, and 0 for a group that is 0."""
+        lengths = self.norms(y)
+        return y * np.repeat(self.weights / np.where(lengths > 0.0, lengths, 1.0), self.lengths)
 
     def subgradient(self, y: Array, near: Array) -> tuple[Array, float]:
         """A subgradient at y close to ``near``, and h(y) − u'y bounded without cancellation.
@@ -74,11 +80,11 @@ class GroupNorm:
         Where the gradient w y/‖y‖ of a group is near, it is taken, and adds nothing; elsewhere
         ``near`` itself, which costs w‖y‖ − near'y, where ‖y‖ is small.
         """
-        lengths, own = self._norms(y), self._norms(near)
-        unit = y * np.repeat(self.weights / np.where(lengths > 0.0, lengths, 1.0), self.lengths)
+        lengths, own = self.norms(y), self.norms(near)
+        unit = self.gradient(y)
         shrink = np.minimum(1.0, self.weights / np.maximum(own, 1e-300))
         cut = near * np.repeat(shrink, self.lengths)
-        close = (lengths > 0.0) & (self._norms(unit - near) <= NEAR * self.weights)
+        close = (lengths > 0.0) & (self.norms(unit - near) <= NEAR * self.weights)
         missing = self.weights * lengths - np.add.reduceat(cut * y, self.starts)
         missing = np.maximum(missing, 0.0) + ROUNDING * 16.0 * self.weights * lengths
         slack = float(np.sum(np.where(close, 0.0, missing)))

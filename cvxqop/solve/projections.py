@@ -11,6 +11,7 @@ import numpy.typing as npt
 __all__ = [
     "AffineSet",
     "Ball",
+    "BallInBox",
     "Box",
     "ConvexSet",
     "Intersection",
@@ -76,6 +77,45 @@ class Ball:
         if length <= self.radius:
             return Projection(y.copy(), np.zeros_like(y))
         return _exact(y, self.centre + offset * (self.radius / length))
+
+
+@dataclass(frozen=True, eq=False)
+class BallInBox:
+    """‖y − centre‖₂ ≤ radius and lower ≤ y ≤ upper.
+
+    The nearest point is clip(centre + s (y − centre)) for the s in [0, 1] that meets the radius;
+    the length grows with s, and s is explicit once the free entries are known.
+    """
+
+    centre: Array
+    radius: float
+    lower: Array
+    upper: Array
+
+    def project(self, y: Array) -> Projection:
+        """Bisection between the entries' knots, then the explicit s."""
+        offset = y - self.centre
+        z = np.clip(y, self.lower, self.upper)
+        if float(np.linalg.norm(z - self.centre)) <= self.radius:
+            return _exact(y, z)
+        low, high = 0.0, 1.0
+        s = 1.0
+        for _ in range(200):
+            free = (z > self.lower) & (z < self.upper)
+            fixed = float(np.sum((z - self.centre)[~free] ** 2))
+            moving = float(np.sum(offset[free] ** 2))
+            room = self.radius**2 - fixed
+            trial = float(np.sqrt(room / moving)) if room >= 0.0 and moving > 0.0 else -1.0
+            s = trial if low < trial < high else 0.5 * (low + high)
+            z = np.clip(self.centre + s * offset, self.lower, self.upper)
+            length = float(np.linalg.norm(z - self.centre))
+            if abs(length - self.radius) <= 4e-16 * self.radius or high - low <= 1e-16:
+                break
+            if length > self.radius:
+                high = s
+            else:
+                low = s
+        return _exact(y, z)
 
 
 @dataclass(frozen=True, eq=False)

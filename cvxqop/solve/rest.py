@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop.solve.penalties import GroupNorm, NuclearNorm, Placed, soft
+from cvxqop.solve.penalties import NEAR, GroupNorm, NuclearNorm, Placed, soft
 from cvxqop.solve.projections import Placement, Projection
 
 __all__ = ["Candidate", "Rest"]
@@ -192,12 +192,15 @@ class Rest:
         for norm in self.norms:
             index, centre = norm.index, -norm.shift / norm.scale
             gaps[index] = 0.0
-            if isinstance(norm.norm, GroupNorm | NuclearNorm) and not np.any(self.weights[index]):
-                y = norm.scale * z[index] + norm.shift
+            y = norm.scale * z[index] + norm.shift
+            if isinstance(norm.norm, GroupNorm):
+                u[index], missing = self._group(norm.norm, norm.scale, y, index, centred, u[index])
+                total += missing
+                continue
+            if isinstance(norm.norm, NuclearNorm):
                 exact, missing = norm.norm.subgradient(y, u[index] / norm.scale)
                 exact = norm.scale * exact
-                close = np.linalg.norm(exact - u[index]) <= 1e-5 * np.linalg.norm(exact)
-                if close or isinstance(norm.norm, GroupNorm):
+                if np.linalg.norm(exact - u[index]) <= 1e-5 * np.linalg.norm(exact):
                     u[index] = exact
                     total += missing
                     continue
@@ -207,3 +210,17 @@ class Rest:
             rounding = ROUNDING * sides * (own + float(np.abs(terms).sum()))
             total += max(own - math.fsum(terms), 0.0) + rounding
         return u, total + float(np.sum(np.maximum(gaps, 0.0)))
+
+    def _group(
+        self, norm: GroupNorm, scale: float, y: Array, index: Any, centred: Array, u: Array
+    ) -> tuple[Array, float]:
+        """A subgradient near u of a group norm plus absolute values, and its slack."""
+        c, w = centred[index], self.weights[index]
+        unit = scale * norm.gradient(y)
+        beside = np.clip(u - unit, -w, w)
+        close = norm.norms(unit + beside - u) <= NEAR * abs(scale) * norm.weights
+        close &= norm.norms(y) > 0.0
+        part = np.where(np.repeat(close, norm.lengths), beside, np.clip(u, -w, w))
+        main, slack = norm.subgradient(y, (u - part) / scale)
+        slack += float(np.sum(np.maximum((w - part * np.sign(c)) * np.abs(c), 0.0)))
+        return scale * main + part, slack

@@ -15,6 +15,7 @@ from cvxqop.solve.polyhedron import Polyhedron
 from cvxqop.solve.projections import (
     AffineSet,
     Ball,
+    BallInBox,
     Box,
     ConvexSet,
     Intersection,
@@ -292,6 +293,13 @@ class SetReader:
         return Placement(inner, index)
 
     def _intersection(self, group: list[Placement], index: Index) -> Placement:
+        only = group[0]
+        if len(group) == 1 and isinstance(only.inner, Ball):
+            ball, low, high = only.inner, self.lower[only.index], self.upper[only.index]
+            nearest = np.clip(ball.centre, low, high)
+            if np.linalg.norm(nearest - ball.centre) > ball.radius:
+                raise ProblemError(EMPTY.format("a ball within the bounds"))
+            return Placement(BallInBox(ball.centre, ball.radius, low, high), only.index)
         position = np.full(self.stack.dimension, -1, dtype=np.intp)
         position[index] = np.arange(len(index))
         local = [Placement(s.inner, position[s.index], s.scale, s.shift) for s in group]
