@@ -16,6 +16,7 @@ from cvxqop.errors import (
     ProblemError,
 )
 from cvxqop.privacy.gaussian import Gaussian
+from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.mechanism import Wishart
 from cvxqop.privatize import _solve_method, explain, plan, private_loss, privatize
 from cvxqop.problem.anchor import CommonMinimizer
@@ -32,6 +33,7 @@ __all__ = [
     "CommonMinimizer",
     "CvxqopError",
     "Gaussian",
+    "Linear",
     "OptionError",
     "Plan",
     "PrivacyWarning",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cvxqop.errors import OptionError
+from cvxqop.privacy.linear import Linear
 from cvxqop.problem.erm import ERM
 from cvxqop.settings import Settings
 from cvxqop.solve import conic, stotos
@@ -46,16 +47,20 @@ class Backend:
         ProblemError
             The public constraints cannot be met.
         """
-        quadratic = all(loss.quadratic for loss, _ in erm.losses)
+        # Only a random curvature makes the quadratic form of a squared loss private by itself.
+        quadratic = all(loss.quadratic for loss, _ in erm.losses) and not isinstance(
+            settings.mechanism, Linear
+        )
         rest = (erm.variables, erm.regulariser, erm.constraints)
         options = dict(settings.solver_options)
         name = settings.solver or (conic.default_solver(*rest) if quadratic else STOTOS)
         if name != STOTOS:
             if not quadratic:
                 raise OptionError(
-                    f"solver={name!r}: the private loss {' + '.join(erm.terms)} is not quadratic, "
-                    "and CVXPY's solvers certify no accuracy, without which an inexact solve has "
-                    "no guarantee. Use solver='STOTOS', the default."
+                    f"solver={name!r}: the records of the private loss {' + '.join(erm.terms)} are "
+                    "needed while solving (the loss is not quadratic, or the perturbation is "
+                    "linear), and CVXPY's solvers certify no accuracy, without which an inexact "
+                    "solve has no guarantee. Use solver='STOTOS', the default."
                 )
             conic.check_solver(name, options, *rest)
             return cls(name, options)

@@ -9,14 +9,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop.errors import ProblemError
+from cvxqop.errors import OptionError, ProblemError
+from cvxqop.privacy.gaussian import Gaussian
+from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.mechanism import Mechanism, Sensitivity
 from cvxqop.privacy.noise import Randomness
 from cvxqop.problem.anchor import resolve_anchor
 from cvxqop.problem.clipping import ClippedRows
-from cvxqop.problem.erm import ERM
+from cvxqop.problem.erm import ERM, Constants
 from cvxqop.settings import Settings
 from cvxqop.solution import Guarantee
+from cvxqop.solve.prox import split
+from cvxqop.solve.reach import reach
 from cvxqop.statements import assumptions_of, caveats_of
 
 __all__ = ["Case"]
@@ -61,6 +65,7 @@ class Case:
         ``touches_records`` says that the solver will see records, and not only a perturbed
         quadratic: then its accuracy is part of the mechanism, through a Gaussian release.
         """
+        _check_mechanism(settings, touches_records)
         anchor, offset = resolve_anchor(erm, settings.anchor, settings.bounds)
         constants = erm.constants(settings.bounds, anchor, offset)
         randomness = Randomness(settings.seed)
@@ -74,6 +79,7 @@ class Case:
                 quadratic=constants.quadratic,
                 adjacency=settings.adjacency,
                 offset=settings.bounds.offset if offset is None else offset,
+                gradient=_gradient_bound(erm, settings, constants, anchor, offset),
             ),
             radius=settings.radius,
             accuracy=settings.accuracy if touches_records else None,
@@ -145,3 +151,30 @@ class Case:
                 yield A, C, np.stack(columns, axis=1)
             else:
                 yield A, C
+
+
+def _gradient_bound(
+    erm: ERM, settings: Settings, constants: Constants, anchor: Array, offset: float | None
+) -> float | None:
+    """G ≥ ‖∇ℓ(θ; z)‖ over C, which the linear mechanism needs and no other: from φ, B, R and C."""
+    if not isinstance(settings.mechanism, Linear):
+        return None
+    B = settings.bounds.offset if offset is None else offset
+    distance = reach(split(erm.variables, None, erm.constraints), anchor)
+    argument = (B or 0.0) + constants.row_norm * distance
+    slopes = (loss.slope_bound(argument) * float(np.max(w)) for loss, w in erm.losses)
+    return constants.row_norm * sum(slopes)
+
+
+def _check_mechanism(settings: Settings, touches_records: bool) -> None:
+    mechanism = settings.mechanism
+    if isinstance(mechanism, Linear) and mechanism.clip is not None:
+        raise OptionError(
+            "Linear: clip is not available yet. Use a loss with a bounded slope (huber, logistic) "
+            "or bound the variable by a constraint; both give the gradient a bound."
+        )
+    if isinstance(mechanism, Gaussian) and mechanism.stages > 1 and touches_records:
+        raise OptionError(
+            "Gaussian: stages > 1 releases the quadratic form of a squared loss; use a solver that "
+            "works on it (any conic solver, or STOTOS with variant='newton')."
+        )

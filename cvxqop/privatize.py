@@ -14,14 +14,13 @@ import cvxpy as cp
 from cvxqop import _cvxpy
 from cvxqop.backend import Backend
 from cvxqop.case import Case
-from cvxqop.errors import PrivacyWarning, ProblemError, sealed
-from cvxqop.privacy.gaussian import Gaussian
-from cvxqop.privacy.mechanism import Wishart
+from cvxqop.errors import OptionError, PrivacyWarning, ProblemError, sealed
+from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.wishart import Adjacency
 from cvxqop.problem import analysis
 from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.describe import describe
-from cvxqop.settings import Settings
+from cvxqop.settings import Perturbation, Settings
 from cvxqop.solution import Plan, PrivateLoss, PrivateSolution
 from cvxqop.spend import release_quadratic, spend
 from cvxqop.statements import warnings_of
@@ -38,7 +37,7 @@ def privatize(
     epsilon: float,
     delta: float,
     adjacency: Adjacency = "replace_one",
-    perturbation: str | Wishart | Gaussian = "wishart",
+    perturbation: str | Perturbation = "wishart",
     anchor: Any = None,
     radius: float = 1.0,
     accuracy: float = 1e-6,
@@ -71,8 +70,8 @@ def privatize(
         0 < ε ≤ 10⁶ and 10⁻³⁰⁰ ≤ δ < ½.
     adjacency : {"replace_one", "add_remove"}
         Neighbouring data sets differ in the values of one record (n is public), or in its presence.
-    perturbation : "wishart", "gaussian", Wishart or Gaussian
-        The mechanism.
+    perturbation : "wishart", "gaussian", "linear", or Wishart, Gaussian or Linear
+        The mechanism, by name or with its own options.
     anchor : array, dict {variable: array}, CommonMinimizer or None
         θ0, public, towards which the perturbation pulls; None is the origin.
     radius : float
@@ -214,6 +213,11 @@ def private_loss(expression: cp.Expression, **options: Any) -> PrivateLoss:
         raise ProblemError(
             f"The private loss {' + '.join(erm.terms)} is not quadratic, and the perturbed loss is "
             "private by itself for quadratic losses only. Use privatize on the whole problem."
+        )
+    if isinstance(settings.mechanism, Linear):
+        raise OptionError(
+            "perturbation: the linear mechanism leaves the curvature of the data as it is, so that "
+            "no quadratic form can be released. Use 'wishart' or 'gaussian' here."
         )
     return release_quadratic(Case.of(erm, settings))
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from cvxqop.errors import OptionError
 from cvxqop.privacy.gaussian import Gaussian
+from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.mechanism import Wishart
 from cvxqop.privacy.profile import check_privacy
 from cvxqop.privacy.wishart import Adjacency
@@ -19,9 +20,11 @@ from cvxqop.problem.bounds import Bounds
 __all__ = ["Settings"]
 
 ADJACENCIES = ("replace_one", "add_remove")
-PERTURBATIONS: dict[str, type[Wishart] | type[Gaussian]] = {
+Perturbation = Wishart | Gaussian | Linear
+PERTURBATIONS: dict[str, type[Perturbation]] = {
     "wishart": Wishart,
     "gaussian": Gaussian,
+    "linear": Linear,
 }
 
 
@@ -34,7 +37,7 @@ class Settings:
     epsilon: float
     delta: float
     adjacency: Adjacency = "replace_one"
-    perturbation: str | Wishart | Gaussian = "wishart"
+    perturbation: str | Perturbation = "wishart"
     anchor: Any = None
     radius: float = 1.0
     accuracy: float = 1e-6
@@ -84,7 +87,7 @@ class Settings:
             )
         _check_choice("adjacency", self.adjacency, ADJACENCIES)
         _check_choice("nonfinite", self.nonfinite, ("raise", "zero"))
-        if not isinstance(self.perturbation, Wishart | Gaussian):
+        if not isinstance(self.perturbation, Perturbation):
             _check_choice("perturbation", self.perturbation, tuple(PERTURBATIONS))
         if self.solver is not None and not isinstance(self.solver, str):
             raise OptionError("solver must be the name of a solver, such as 'CLARABEL', or None.")
@@ -94,9 +97,9 @@ class Settings:
             raise OptionError("verbose must be True or False.")
 
     @property
-    def mechanism(self) -> Wishart | Gaussian:
+    def mechanism(self) -> Perturbation:
         """The mechanism, from its name or as given."""
-        if isinstance(self.perturbation, Wishart | Gaussian):
+        if isinstance(self.perturbation, Perturbation):
             return self.perturbation
         return PERTURBATIONS[self.perturbation]()
 

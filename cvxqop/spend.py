@@ -48,6 +48,8 @@ def release_quadratic(case: Case, stage: Stage | None = None) -> PrivateLoss:
         Solves a stage from its PrivateLoss; None minimises the quadratic over all θ.
     """
     H, g = oracle.gram(case.blocks(), case.curvatures, case.anchor)
+    if case.mechanism.sensitivity.anchor_gradient == 0.0:
+        g = np.zeros_like(g)  # it is zero but for rounding, and no guard would hide that
     noise, _ = case.randomness.fresh()
     draw = case.mechanism.draw(noise)
     hessian, gradient, anchor = H + draw.curvature, g + draw.guard, case.anchor

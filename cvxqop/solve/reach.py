@@ -1,0 +1,45 @@
+"""How far a constraint set reaches from a point: what bounds of gradients over C depend on."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxqop.solve.projections import Ball, BallInBox, L1Ball
+from cvxqop.solve.rest import Rest
+
+__all__ = ["reach"]
+
+Array = npt.NDArray[np.float64]
+
+
+def reach(rest: Rest, anchor: Array) -> float:
+    """Upper bound on sup ‖θ − θ0‖₂ over θ in C; ∞ where C is not seen to be bounded.
+
+    Boxes and balls of norm 1, 2 and ∞ on disjoint coordinates are seen, in the Euclidean norm.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> from cvxqop.solve.prox import split
+    >>> theta = cp.Variable(4)
+    >>> reach(split([theta], None, [cp.norm_inf(theta) <= 1]), np.zeros(4))
+    2.0
+    >>> reach(split([theta], None, [cp.norm(theta, 2) <= 3]), np.zeros(4))
+    3.0
+    >>> reach(split([theta], None, [theta >= 0]), np.zeros(4))
+    inf
+    """
+    farthest = np.maximum(np.abs(rest.lower - anchor), np.abs(rest.upper - anchor)) ** 2
+    total = 0.0
+    free = np.ones(len(anchor), dtype=bool)
+    for placed in rest.sets:
+        inside = float(np.sum(farthest[placed.index]))
+        if isinstance(placed.inner, Ball | BallInBox | L1Ball):
+            centre = (placed.inner.centre - placed.shift) / placed.scale
+            offset = float(np.linalg.norm(centre - anchor[placed.index]))
+            inside = min(inside, (placed.inner.radius / abs(placed.scale) + offset) ** 2)
+        total += inside
+        free[placed.index] = False
+    total += float(np.sum(farthest[free]))
+    return float(np.sqrt(total))
