@@ -65,9 +65,11 @@ def minimise_quadratic(
             return False
         checked[0] = size
         found = judge(quadratic.evaluate(candidate.point), candidate, rest, bound)
-        if not best or found.certificate.gap < best[-1].certificate.gap:
+        met = goal.met(found.certificate, found.value)
+        # The point that meets the goal is the answer, even where an earlier gap was smaller.
+        if met or not best or found.certificate.gap < best[-1].certificate.gap:
             best[:] = [found]
-        return goal.met(found.certificate, found.value)
+        return met
 
     centre = rest.project(start).point
     last = np.inf

@@ -136,14 +136,20 @@ class NuclearNorm:
         U₁V₁' for the large singular values; on the rest, where y is small, ``near`` cut to norm 1.
         """
         U, sizes, Vt = np.linalg.svd(y.reshape(self.shape, order="F"))
-        large = int(np.sum(sizes > NEAR * np.max(sizes, initial=0.0)))
-        U1, V1 = U[:, :large], Vt[:large]
-        U2, V2 = U[:, large:], Vt[large:]
-        inner = U2.T @ near.reshape(self.shape, order="F") @ V2.T / self.weight
-        left, lengths, right = np.linalg.svd(inner, full_matrices=False)
-        inner = (left * np.minimum(lengths, 1.0)) @ right
-        u = self.weight * (U1 @ V1 + U2 @ inner @ V2)
-        return u.reshape(-1, order="F"), 2.0 * self.weight * float(sizes[large:].sum())
+        target = near.reshape(self.shape, order="F")
+        u, slack = target, np.inf
+        for share in (NEAR, 1e-3, 1e-1):
+            large = int(np.sum(sizes > share * np.max(sizes, initial=0.0)))
+            U2, V2, rest = U[:, large:], Vt[large:], sizes[large:]
+            left, lengths, right = np.linalg.svd(U2.T @ target @ V2.T, full_matrices=False)
+            inner = (left * np.minimum(lengths, self.weight)) @ right
+            u = self.weight * (U[:, :large] @ Vt[:large]) + U2 @ inner @ V2
+            gaps = self.weight - np.diagonal(inner)[: len(rest)]
+            rounding = 32.0 * ROUNDING * self.weight * float(rest.sum())
+            slack = float(np.maximum(gaps, 0.0) @ rest) + rounding
+            if np.linalg.norm(u - target) <= NEAR * self.weight:
+                break
+        return u.reshape(-1, order="F"), slack
 
 
 @dataclass(frozen=True)

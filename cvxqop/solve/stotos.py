@@ -152,6 +152,8 @@ def solve_stotos(
         )
     finally:
         monitor.close()
+    if finish and not goal.met(found.certificate, found.value):
+        raise AccuracyError(failure("working precision was reached"))
     return Answer(
         found.candidate.point,
         {},
