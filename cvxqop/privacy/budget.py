@@ -1,0 +1,315 @@
+"""Budget: a ledger of releases on the same records, charged before any noise is drawn."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+
+from cvxqop.errors import BudgetError, OptionError
+from cvxqop.privacy import ledger
+from cvxqop.privacy.composition import Composed, Curve, compose
+from cvxqop.privacy.curves import curves_of
+from cvxqop.privacy.mechanism import Mechanism
+from cvxqop.privacy.profile import check_privacy, gaussian_mu, gaussian_profile
+from cvxqop.privacy.wishart import Adjacency
+
+__all__ = ["Budget", "Charge", "Remaining"]
+
+LARGEST_NUMERIC = 100.0
+"""ε up to which profiles are composed numerically."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One release in the ledger. All of its numbers are public.
+
+    Attributes
+    ----------
+    label : str
+        What the caller called it.
+    epsilon, delta : float
+        What it was charged for.
+    adjacency : {"replace_one", "add_remove"} or None
+        What neighbouring data sets were; None where the caller did not say.
+    mu : float or None
+        μ of a release that is exactly μ-GDP.
+    curves : tuple of Curve
+        Its profile, for numerical composition; empty where only (ε, δ) is known, or μ.
+    """
+
+    label: str
+    epsilon: float
+    delta: float
+    adjacency: Adjacency | None = None
+    mu: float | None = None
+    curves: tuple[Curve, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """What is left: one more release of any mechanism at (epsilon, delta) is sure to fit.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        If (ε, δ) of every release simply add up, what is missing from the budget; else the largest
+        (fE, fD), 0 ≤ f ≤ 1, of the budget (E, D).
+    mu : float or None
+        Where every release so far is Gaussian: μ that another Gaussian release may have.
+    """
+
+    epsilon: float
+    delta: float
+    mu: float | None = None
+
+
+class Budget:
+    """A privacy budget (ε, δ) for several releases on the same records.
+
+    Gaussian mechanisms compose exactly: their μ² add up and δ is taken at the ε of the whole.
+    Others compose by their profiles, numerically, with every rounding upwards, or by adding ε and
+    δ, whichever is smaller. Nothing in a budget ever depends on data.
+
+    A release that follows from what was released before, in its parameters, is covered where the
+    releases are all Gaussian or add up; the numerical composition supposes that the mechanisms
+    were fixed beforehand.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget: 0 < ε ≤ 10⁶, 10⁻³⁰⁰ ≤ δ < ½.
+
+    Raises
+    ------
+    CalibrationError
+        If they are out of range.
+
+    Notes
+    -----
+    Safe for threads of one process. Of several processes each must hold its own part.
+
+    Examples
+    --------
+    >>> budget = Budget(1.0, 1e-6)
+    >>> _ = budget.spend(0.25, 2.5e-7, label="first look")
+    >>> budget.remaining()
+    Remaining(epsilon=0.75, delta=7.5e-07, mu=None)
+    >>> budget.spend(0.8, 1e-7)
+    Traceback (most recent call last):
+    ...
+    cvxqop.errors.BudgetError: Spending (0.8, 1e-07) would exceed the budget (1, 1e-06): left are \
+(0.75, 7.5e-07). Nothing was charged and no noise was drawn.
+    """
+
+    def __init__(self, epsilon: float, delta: float) -> None:
+        check_privacy(epsilon, delta)
+        self._epsilon, self._delta = float(epsilon), float(delta)
+        self._history: tuple[Charge, ...] = ()
+        self._composed: tuple[tuple[Charge, ...], Composed | None] = ((), None)
+        self._lock = threading.RLock()
+
+    @property
+    def epsilon(self) -> float:
+        """ε of the whole."""
+        return self._epsilon
+
+    @property
+    def delta(self) -> float:
+        """δ of the whole."""
+        return self._delta
+
+    @property
+    def history(self) -> tuple[Charge, ...]:
+        """The releases that were charged, in order."""
+        return self._history
+
+    def spend(
+        self,
+        epsilon: float,
+        delta: float,
+        *,
+        label: str = "",
+        mechanism: Mechanism | None = None,
+        adjacency: Adjacency | None = None,
+    ) -> Charge:
+        """Charge one release, before its noise is drawn.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            The privacy of the release; δ = 0 is allowed.
+        label : str
+            A name for the history.
+        mechanism : Mechanism, optional
+            The calibrated mechanism: its profile makes the composition tighter.
+        adjacency : {"replace_one", "add_remove"}, optional
+            Taken from the mechanism where there is one.
+
+        Returns
+        -------
+        Charge
+
+        Raises
+        ------
+        BudgetError
+            If the whole would exceed the budget, or neighbours are defined in another way than in
+            the history. Nothing is charged then.
+        OptionError
+            If a number is out of range, or the mechanism does not have the privacy it is charged
+            for.
+        """
+        charge = self._charge(epsilon, delta, label, mechanism, adjacency)
+        with self._lock:
+            for earlier in self._history:
+                if None not in (earlier.adjacency, charge.adjacency) and (
+                    earlier.adjacency != charge.adjacency
+                ):
+                    raise BudgetError(
+                        f"This budget has releases for adjacency={earlier.adjacency!r}; one for "
+                        f"{charge.adjacency!r} does not compose with them. Keep two budgets."
+                    )
+            after = (*self._history, charge)
+            if _simple(after, self._epsilon) > self._delta and (
+                self._total(after, self._epsilon) > self._delta
+            ):
+                raise BudgetError(self._refusal(charge))
+            self._history = after
+        return charge
+
+    def _charge(
+        self,
+        epsilon: float,
+        delta: float,
+        label: str,
+        mechanism: Mechanism | None,
+        adjacency: Adjacency | None,
+    ) -> Charge:
+        if not 0.0 < epsilon < math.inf:
+            raise OptionError(f"epsilon must be positive and finite, got {epsilon!r}.")
+        if not 0.0 <= delta < 1.0:
+            raise OptionError(f"delta must lie in [0, 1), got {delta!r}.")
+        if not isinstance(label, str):
+            raise OptionError("label must be a string.")
+        mu: float | None = None
+        curves: tuple[Curve, ...] = ()
+        if mechanism is not None:
+            adjacency, mu = mechanism.sensitivity.adjacency, mechanism.gdp_mu
+            if float(mechanism.profile(epsilon)) > delta:
+                raise OptionError(
+                    f"The mechanism has a larger delta at epsilon = {epsilon:g} than the "
+                    f"{delta:g} that it is charged for."
+                )
+            curves = curves_of(mechanism, float(epsilon)) if mu is None else ()
+        return Charge(label, float(epsilon), float(delta), adjacency, mu, curves)
+
+    def _refusal(self, charge: Charge) -> str:
+        left = self.remaining()
+        text = f"({left.epsilon:.6g}, {left.delta:.6g})"
+        if left.mu is not None:
+            text += f", or mu = {left.mu:.6g} of a Gaussian mechanism"
+        return (
+            f"Spending ({charge.epsilon:g}, {charge.delta:g}) would exceed the budget "
+            f"({self._epsilon:g}, {self._delta:g}): left are {text}. Nothing was charged and no "
+            "noise was drawn."
+        )
+
+    def profile(self, epsilon: float) -> float:
+        """Bound on δ(ε) of all releases together, for ε up to that of the budget.
+
+        Examples
+        --------
+        >>> budget = Budget(2.0, 1e-5)
+        >>> budget.profile(0.0)
+        0.0
+        """
+        with self._lock:
+            return self._total(self._history, min(float(epsilon), self._epsilon))
+
+    def _total(self, history: tuple[Charge, ...], epsilon: float) -> float:
+        """The smaller of the simple bound and the numerical composition."""
+        simple = _simple(history, epsilon)
+        if self._epsilon > LARGEST_NUMERIC or not any(charge.curves for charge in history):
+            return simple
+        if self._composed[0] != history:
+            self._composed = history, compose(_curves(history), self._epsilon)
+        composed = self._composed[1]
+        assert composed is not None
+        return min(simple, composed(epsilon))
+
+    def remaining(self) -> Remaining:
+        """What is left for another release, whatever its mechanism."""
+        with self._lock:
+            history = self._history
+            if not any(charge.curves or charge.mu is not None for charge in history):
+                epsilon = Decimal(repr(self._epsilon)) - _sum(c.epsilon for c in history)
+                delta = Decimal(repr(self._delta)) - _sum(c.delta for c in history)
+                return Remaining(max(float(epsilon), 0.0), max(float(delta), 0.0))
+            low, high = 0.0, 1.0  # δ(E − fE) + fD ≤ D
+            for _ in range(50):
+                part = 0.5 * (low + high)
+                total = self._total(history, self._epsilon * (1.0 - part) * (1.0 - 1e-15))
+                fits = total + part * self._delta <= self._delta * (1.0 - 1e-12)
+                low, high = (part, high) if fits else (low, part)
+            mu = None
+            if all(charge.mu is not None for charge in history):
+                spent = sum(charge.mu**2 for charge in history if charge.mu is not None)
+                whole = gaussian_mu(self._epsilon, self._delta)
+                mu = math.sqrt(max(whole**2 - spent, 0.0)) * (1.0 - 1e-12)
+            return Remaining(low * self._epsilon, low * self._delta, mu)
+
+    def save(self, path: str | Path) -> None:
+        """Write the ledger as JSON, replacing the file at once or not at all."""
+        with self._lock:
+            ledger.write(Path(path), self._epsilon, self._delta, self._history)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Budget:
+        """Read a ledger that :meth:`save` wrote.
+
+        Raises
+        ------
+        BudgetError
+            If the file is missing, damaged or of another version, or spends more than it has.
+        """
+        epsilon, delta, rows = ledger.read(Path(path))
+        budget = cls(epsilon, delta)
+        history = tuple(Charge(**row) for row in rows)
+        if budget._total(history, epsilon) > delta * (1.0 + 1e-9):
+            raise BudgetError("The budget file spends more than it has.")
+        budget._history = history
+        return budget
+
+    def __repr__(self) -> str:
+        return f"Budget({self._epsilon:g}, {self._delta:g}), {len(self._history)} release(s)"
+
+
+def _sum(values: Iterable[float]) -> Decimal:
+    """The sum of numbers as they were written: 0.1 + 0.2 is 0.3."""
+    return sum((Decimal(repr(value)) for value in values), Decimal(0))
+
+
+def _simple(history: tuple[Charge, ...], epsilon: float) -> float:
+    """δ_G(ε − Σ ε_i; μ) + Σ δ_i, μ² the sum over the Gaussian releases, i over the others."""
+    others = [charge for charge in history if charge.mu is None]
+    left = Decimal(repr(epsilon)) - _sum(charge.epsilon for charge in others)
+    mu = math.hypot(*(charge.mu for charge in history if charge.mu is not None))
+    gaussian = float(gaussian_profile(float(left), mu * (1.0 + 1e-15)))
+    total = _sum(charge.delta for charge in others)
+    return min(1.0, float(total) if gaussian == 0.0 else (float(total) + gaussian) * (1.0 + 1e-15))
+
+
+def _curves(history: tuple[Charge, ...]) -> list[Curve]:
+    """One curve for all Gaussian releases, those of the others, (ε, δ) where no more is known."""
+    mu = math.hypot(*(charge.mu for charge in history if charge.mu is not None))
+    curves: list[Curve] = []
+    for charge in history:
+        if charge.mu is None:
+            curves += charge.curves or (Curve.basic(charge.epsilon, charge.delta),)
+    if mu > 0.0:
+        width = max(mu * mu, 6.0 * mu)
+        curves.append(Curve.of(lambda e: gaussian_profile(e, mu * (1.0 + 1e-15)), width))
+    return curves
