@@ -9,8 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from cvxqop.errors import AccuracyError
 from cvxqop.solve.certificate import Certificate
 
@@ -100,8 +98,3 @@ def failure(reason: str) -> str:
         f"{reason} before the accuracy was certified; nothing was released and the privacy charge "
         "stands. This failure depends on the data: it is for the holder of the data only"
     )
-
-
-def finite(certificate: Certificate) -> bool:
-    """Whether a certificate says anything."""
-    return bool(np.isfinite(certificate.gap))

@@ -69,19 +69,9 @@ class Rest:
     fused: bool = True
 
     @property
-    def boxed(self) -> bool:
-        """Whether some entry has a bound."""
-        return bool(np.any(np.isfinite(self.lower)) or np.any(np.isfinite(self.upper)))
-
-    @property
     def separable(self) -> bool:
         """Whether g + ι_C is weighted absolute values on a box."""
         return not self.norms and not self.sets
-
-    @property
-    def penalised(self) -> bool:
-        """Whether g is not zero."""
-        return bool(self.norms) or bool(np.any(self.weights))
 
     def value(self, theta: Array) -> float:
         """g(θ), without the quadratic and linear terms."""
