@@ -165,7 +165,7 @@ def minimise_sum(
             monitor.check_time()
             step *= 0.5
             size *= 2
-            point = z + step * (candidate.point - z)
+            point = np.clip(z + step * (candidate.point - z), rest.lower, rest.upper)
             candidate = candidate._replace(point=point, slack=np.inf)
             trial = smooth.evaluate(point)
             monitor.passes += 1
