@@ -203,8 +203,8 @@ def test_density_never_exceeds_the_profile(adjacency, first, second, tilt, scale
 def test_a_smaller_guard_is_caught_by_the_density():
     """The same comparison refutes the claim when the guard is a quarter of what it should be."""
     s = sensitivity(dimension=1)
-    claimed = CalibratedTruncatedGaussian(s, scale=0.5, ridge=6.0, floor=4.0, guard_scale=4.0)
-    broken = CalibratedTruncatedGaussian(s, scale=0.5, ridge=6.0, floor=4.0, guard_scale=1.0)
+    claimed = CalibratedTruncatedGaussian(s, scale=4.0, ridge=30.0, floor=10.0, guard_scale=4.0)
+    broken = CalibratedTruncatedGaussian(s, scale=4.0, ridge=30.0, floor=10.0, guard_scale=1.0)
     u = np.linspace(-16.0, 16.0, 6001)
     p, q = (output_density(u, [a], [5.0], 0.0, broken) for a in (0.0, 1.0))
     measured = (u[1] - u[0]) * np.maximum(p - np.exp(0.5) * q, 0.0).sum()
