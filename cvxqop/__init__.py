@@ -8,6 +8,7 @@ import cvxpy as cp
 
 from cvxqop.errors import (
     AccuracyError,
+    BudgetError,
     CalibrationError,
     CvxqopError,
     OptionError,
@@ -15,6 +16,7 @@ from cvxqop.errors import (
     PrivateSolverError,
     ProblemError,
 )
+from cvxqop.privacy.budget import Budget
 from cvxqop.privacy.gaussian import Gaussian
 from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.mechanism import Wishart
@@ -29,6 +31,8 @@ __version__ = "0.1.0"
 __all__ = [
     "AccuracyError",
     "Bounds",
+    "Budget",
+    "BudgetError",
     "CalibrationError",
     "CommonMinimizer",
     "CvxqopError",

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.privacy.gaussian import Gaussian
 from cvxqop.privacy.linear import Linear
-from cvxqop.privacy.mechanism import Mechanism, Sensitivity
-from cvxqop.privacy.noise import Randomness
+from cvxqop.privacy.mechanism import Draw, Mechanism, Sensitivity
+from cvxqop.privacy.noise import Noise, Randomness
 from cvxqop.problem.anchor import resolve_anchor
 from cvxqop.problem.clipping import ClippedRows
 from cvxqop.problem.erm import ERM, Constants
@@ -99,6 +99,29 @@ class Case:
     def mechanism(self) -> Mechanism:
         """The calibrated mechanism."""
         return self.guarantee.mechanism
+
+    def draw(self) -> tuple[Draw, Noise, np.random.Generator]:
+        """Charge the budget, then draw from a fresh stream: S and a, the rest of the noise, and a
+        separate generator for the solver.
+
+        Whatever may be refused must have been refused before.
+
+        Raises
+        ------
+        BudgetError
+            If the budget does not cover the release; nothing is drawn then.
+        """
+        settings, mechanism = self.settings, self.mechanism
+        if settings.budget is not None:
+            names = ", ".join(variable.name() for variable in self.erm.variables)
+            settings.budget.spend(
+                float(settings.epsilon),
+                float(settings.delta),
+                label=f"{mechanism.title} of {names}",
+                mechanism=mechanism,
+            )
+        noise, sampling = self.randomness.fresh()
+        return mechanism.draw(noise), noise, sampling
 
     @property
     def weighted(self) -> bool:

@@ -15,6 +15,7 @@ from cvxqop import _cvxpy
 from cvxqop.backend import Backend
 from cvxqop.case import Case
 from cvxqop.errors import OptionError, PrivacyWarning, ProblemError, sealed
+from cvxqop.privacy.budget import Budget
 from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.wishart import Adjacency
 from cvxqop.problem import analysis
@@ -45,6 +46,7 @@ def privatize(
     solver: str | None = None,
     solver_options: Mapping[str, Any] | None = None,
     seed: Any = None,
+    budget: Budget | None = None,
     verbose: bool = False,
     **unknown: Any,
 ) -> PrivateSolution:
@@ -89,6 +91,8 @@ def privatize(
     seed : None, int or numpy.random.Generator
         None draws from the operating system's cryptographic generator. Anything else is for
         research: the result is reproducible and not private.
+    budget : Budget, optional
+        A ledger that is charged before the noise is drawn, and refuses what it does not cover.
     verbose : bool
         Progress for the holder of the data; not private.
     **unknown
@@ -106,6 +110,8 @@ def privatize(
         An option is wrong; nothing was spent.
     CalibrationError
         (ε, δ) cannot be met by the mechanism; nothing was spent.
+    BudgetError
+        The budget does not cover the release; nothing was drawn or charged.
     PrivateSolverError
         The solver failed after the noise was drawn; ``error.private_loss`` can be solved again.
 
@@ -134,7 +140,8 @@ def privatize(
         "private": private, "bounds": bounds, "epsilon": epsilon, "delta": delta,
         "adjacency": adjacency, "perturbation": perturbation, "anchor": anchor, "radius": radius,
         "accuracy": accuracy, "nonfinite": nonfinite, "solver": solver,
-        "solver_options": solver_options or {}, "seed": seed, "verbose": verbose, **unknown,
+        "solver_options": {} if solver_options is None else solver_options, "seed": seed,
+        "budget": budget, "verbose": verbose, **unknown,
     }  # fmt: skip
     return plan(problem, **options).run()
 

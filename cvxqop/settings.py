@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from cvxqop.errors import OptionError
+from cvxqop.privacy.budget import Budget
 from cvxqop.privacy.gaussian import Gaussian
 from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.mechanism import Wishart
@@ -45,6 +46,7 @@ class Settings:
     solver: str | None = None
     solver_options: Mapping[str, Any] = field(default_factory=dict)
     seed: Any = None
+    budget: Budget | None = None
     verbose: bool = False
 
     @classmethod
@@ -93,6 +95,10 @@ class Settings:
             raise OptionError("solver must be the name of a solver, such as 'CLARABEL', or None.")
         if not isinstance(self.solver_options, Mapping):
             raise OptionError("solver_options must be a dict {option: value}.")
+        if self.budget is not None and not isinstance(self.budget, Budget):
+            raise OptionError(
+                f"budget must be a cvxqop.Budget or None, not {type(self.budget).__name__}."
+            )
         if not isinstance(self.verbose, bool):
             raise OptionError("verbose must be True or False.")
 

@@ -50,8 +50,7 @@ def release_quadratic(case: Case, stage: Stage | None = None) -> PrivateLoss:
     H, g = oracle.gram(case.blocks(), case.curvatures, case.anchor)
     if case.mechanism.sensitivity.anchor_gradient == 0.0:
         g = np.zeros_like(g)  # it is zero but for rounding, and no guard would hide that
-    noise, _ = case.randomness.fresh()
-    draw = case.mechanism.draw(noise)
+    draw, _, _ = case.draw()
     hessian, gradient, anchor = H + draw.curvature, g + draw.guard, case.anchor
     mechanism = case.mechanism
     later_stages: list[tuple[float, Array]] = []
@@ -119,8 +118,7 @@ def _from_records(case: Case, backend: Backend) -> PrivateSolution:
     losses = case.losses
     case.rows.check_finite()
     linear = case.rows.linear_term()  # of a logistic loss with labels beside it
-    noise, sampling = case.randomness.fresh()
-    draw = case.mechanism.draw(noise)
+    draw, noise, sampling = case.draw()
     smooth = oracle.FiniteSum(case.rows, losses, draw.curvature, draw.guard + linear, case.anchor)
     answer = stotos.solve_stotos(
         smooth,
