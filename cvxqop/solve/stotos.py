@@ -201,15 +201,19 @@ def _plain(
     curvature: Curvature,
     max_iter: int,
 ) -> Certified:
-    """StoTOS as published; certified now and then, which does not change its path."""
+    """StoTOS as published, its point prox_{ωg}(x) projected onto C.
+
+    It is certified now and then, which does not change its path.
+    """
     step = plain_step_length(smooth)
     steps = PlainSteps(smooth, rest, start.copy(), step, generator)
     every = max(1, max_iter // 20)
     found: Certified | None = None
-    for k, candidate in enumerate(steps, 1):
+    for k, _ in enumerate(steps, 1):
         monitor.check_time()
         if k % every == 0 or k == max_iter:
-            found = certified_point(smooth, rest, candidate.point, steps.x, step, curvature)
+            point = rest.project(rest.prox_penalty(steps.x, step)[0]).point
+            found = certified_point(smooth, rest, point, steps.x, step, curvature)
             monitor.passes = k / max(smooth.rows.n, 1)
             monitor.report(found.certificate)
         if k == max_iter:

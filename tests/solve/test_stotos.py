@@ -177,7 +177,7 @@ def test_plain_settles_on_a_plateau_where_a_box_is_active():
     C = [cp.norm_inf(v) <= 0.5]
     exact = solve_stotos(f, [v], None, C, accuracy=1e-9).theta
     gaps = []
-    for steps in (1_000, 8_000):
+    for steps in (1_000, 20_000):
         answer = solve_stotos(
             f,
             [v],
@@ -193,7 +193,16 @@ def test_plain_settles_on_a_plateau_where_a_box_is_active():
         assert answer.gap >= gap
         assert answer.distance > 1e-6
         gaps.append(gap)
-    assert gaps[1] > 0.0
+    # The height: fixed point x of E_i P_C(x − ω ĝ_i(x)), iterated over all records at once.
+    step = plain_step_length(f)
+    x = np.zeros(d)
+    for _ in range(4_000):
+        slopes = 2.0 * (A @ x + c)
+        moves = x - step * (n * slopes[:, None] * A + f.S @ x)
+        x = np.clip(moves, -0.5, 0.5).mean(axis=0)
+    plateau = f.evaluate(np.clip(x, -0.5, 0.5)).value - f.evaluate(exact).value
+    assert plateau > 1e-6 * abs(f.evaluate(exact).value)
+    assert 0.5 * plateau < gaps[1] < 2.0 * plateau
     finished = solve_stotos(
         f,
         [v],
