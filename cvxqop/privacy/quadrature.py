@@ -22,6 +22,9 @@ Weight = Callable[[Array], Array]
 TOLERANCE = 1e-11
 """Relative error that the integrals aim at; what remains is added to them."""
 
+SCAN = 0.75
+"""Spacing in y of the scan that finds where an integrand lives."""
+
 PANEL = 2.5
 """Widest panel in y; the density of y alone varies on a scale of 0.7."""
 
@@ -118,9 +121,10 @@ def chi_mean(
     mode = np.sqrt(nu - 1.0)[:, None]
     kinks = kinks[:, np.isfinite(kinks).any(axis=0)]
     floor = np.minimum(1e-3, 0.98 * kinks.min(axis=1, keepdims=True, initial=1.0))
+    beside = np.minimum(0.02 * kinks, 0.05)
     for reach in (12.0, 24.0, 40.0):
-        steps = np.arange(-reach, reach + 0.5, 0.5)
-        grid = np.hstack([mode + steps, 0.98 * kinks, 1.02 * kinks])
+        steps = np.arange(-reach, reach + SCAN, SCAN)
+        grid = np.hstack([mode + steps, kinks - beside, kinks + beside])
         grid = np.sort(np.clip(grid, floor, mode + reach), axis=1)
         with np.errstate(divide="ignore"):
             height = log_chi_density(grid, nu) + np.log((scan or weight)(grid))

@@ -30,10 +30,13 @@ class WishartShares:
         m.
     guard_mu : float
         μ_a = Δ_b/s_a, the guard's part of the privacy; 0 without guard.
+    guess : float or None
+        An approximation to L/σ², to start the calibration from.
     """
 
     degrees_of_freedom: float
     guard_mu: float
+    guess: float | None = None
 
 
 def wishart_excess_risk(
@@ -159,6 +162,7 @@ def choose_wishart(
     return WishartShares(
         float(np.ceil(nu[best] + dimension - 1.0)) if m is None else m,
         float(share[best] * room),
+        float(c[best]),
     )
 
 

@@ -265,6 +265,7 @@ def calibrate(
     adjacency: Adjacency = "replace_one",
     quadratic: bool = True,
     mu: float = 0.0,
+    guess: float | None = None,
 ) -> float:
     """Smallest σ²/L for which the Wishart mechanism is (ε, δ)-differentially private.
 
@@ -278,6 +279,8 @@ def calibrate(
         ν = m − d + 1, in (2, 10⁶].
     adjacency, quadratic, mu
         As in :func:`profile`; μ is the share of guard and release.
+    guess : float, optional
+        An approximation to L/σ², which saves time where it is good.
 
     Returns
     -------
@@ -301,21 +304,29 @@ def calibrate(
     check_privacy(epsilon, delta)
     if not 2.0 < nu <= 1e6:
         raise CalibrationError(f"nu = m − d + 1 must lie in (2, 1e6], got {nu!r}.")
-    return _calibrate(float(epsilon), float(delta), float(nu), adjacency, quadratic, float(mu))
+    return _calibrate(
+        float(epsilon), float(delta), float(nu), adjacency, quadratic, float(mu), guess
+    )
 
 
 @lru_cache(maxsize=256)
 def _calibrate(
-    epsilon: float, delta: float, nu: float, adjacency: Adjacency, quadratic: bool, mu: float
+    epsilon: float,
+    delta: float,
+    nu: float,
+    adjacency: Adjacency,
+    quadratic: bool,
+    mu: float,
+    guess: float | None,
 ) -> float:
     def log_excess(log_c: float) -> float:
         """log δ(ε)/δ by a fast rule, to find c; the verified profile has the last word."""
         value = _fast(epsilon, float(np.exp(log_c)), nu, adjacency, quadratic, mu)
         return float(np.log(max(value, 1e-320) / delta))
 
-    low, high = _bracket(log_excess, epsilon, delta, nu, mu)
+    low, high = _bracket(log_excess, epsilon, delta, nu, mu, guess)
     slope = 1.0
-    root = float(brentq(log_excess, low, high, xtol=1e-7, rtol=1e-7)) if low < high else high
+    root = float(brentq(log_excess, low, high, xtol=1e-6, rtol=1e-6)) if low < high else high
     before = root - 1e-7, log_excess(root - 1e-7)
     gap = log_excess(root)
     for attempt in range(30):
@@ -336,9 +347,16 @@ def _calibrate(
 
 
 def _bracket(
-    log_excess: Callable[[float], float], epsilon: float, delta: float, nu: float, mu: float
+    log_excess: Callable[[float], float],
+    epsilon: float,
+    delta: float,
+    nu: float,
+    mu: float,
+    guess: float | None,
 ) -> tuple[float, float]:
-    """An interval of log c that holds the root: from the Gaussian limit c = μ_S sqrt(2ν) outwards.
+    """An interval of log c that holds the root, found outwards from the guess.
+
+    Without one the search starts below the Gaussian limit c = μ_S sqrt(2ν).
 
     Its upper end never passes the c with P(h ≤ c) = δ, where the root lies as ε grows.
     """
@@ -349,18 +367,23 @@ def _bracket(
             "scale above 1e6 times the smoothness. Take more degrees of freedom."
         )
     limit = float(np.log(quantile))
-    low = min(limit, float(np.log(gaussian_mu(epsilon, delta) * np.sqrt(2.0 * nu))) - 0.3)
+    first, stride = float(np.log(gaussian_mu(epsilon, delta) * np.sqrt(2.0 * nu))) - 0.3, 0.4
+    if guess is not None and guess > 0.0:
+        first, stride = float(np.log(guess)), 0.03
+    low = min(limit, first)
     if log_excess(low) <= 0.0:
         high = low
         while high < limit:
-            low, high = high, min(high + 0.4, limit)
+            low, high = high, min(high + stride, limit)
             if log_excess(high) > 0.0:
                 return low, high
+            stride *= 2.0
         return limit, limit
     while low > -60.0:
-        low, high = low - 0.4 * max(1.0, low - min(low, limit) + 1.0), low
+        low, high = low - stride, low
         if log_excess(low) <= 0.0:
             return low, high
+        stride *= 2.0
     raise CalibrationError(
         f"The guard and the release alone spend delta = {delta!r} at epsilon = {epsilon!r}: lower "
         f"their share mu = {mu!r}."
