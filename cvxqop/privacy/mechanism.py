@@ -75,10 +75,11 @@ class Sensitivity:
     def guard_sensitivity(self) -> float:
         """Δ_b: how far one record moves the gradient at the anchor (2 G0 for replace_one).
 
-        For replace_one with a loss that is not quadratic the accounting goes by two hops, and
-        this is Δ_b of one hop, G0.
+        For replace_one with a GLM loss that is not quadratic the Wishart accounting goes by two
+        hops, and this is Δ_b of one hop, G0.
         """
-        double = self.adjacency == "replace_one" and self.quadratic
+        one_hop = self.quadratic or self.hessian_rank > 1
+        double = self.adjacency == "replace_one" and one_hop
         return (2.0 if double else 1.0) * self.anchor_gradient
 
 
@@ -248,6 +249,12 @@ class Wishart:
             raise CalibrationError(
                 f"Wishart: degrees_of_freedom = {m:g} must exceed d + 1 = {d + 1}."
             )
+        if sensitivity.hessian_rank != 1:
+            from cvxqop.privacy.spectral_mechanism import calibrate_spectral  # imports this module
+
+            return calibrate_spectral(
+                epsilon, delta, sensitivity, radius=radius, accuracy=accuracy, degrees_of_freedom=m
+            )
         moved = sensitivity.guard_sensitivity
         release = None
         if accuracy is not None:
@@ -275,6 +282,7 @@ class Wishart:
             adjacency=sensitivity.adjacency,
             quadratic=sensitivity.quadratic,
             mu=math.hypot(shares.guard_mu, release_mu) if moved > 0.0 else release_mu,
+            guess=shares.guess,
         )
         return CalibratedWishart(
             sensitivity=sensitivity,

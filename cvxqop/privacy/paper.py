@@ -22,7 +22,11 @@ from scipy.special import gammaln
 
 from cvxqop.errors import CalibrationError, OptionError
 from cvxqop.privacy.quadrature import gauss_legendre
-from cvxqop.privacy.smallest_eigenvalue import edelman_log_constant, log_lower_gamma
+from cvxqop.privacy.smallest_eigenvalue import (
+    edelman_log_constant,
+    log_lower_gamma,
+    lower_gamma_quantile,
+)
 
 __all__ = ["PaperConstants", "calibrate"]
 
@@ -145,7 +149,7 @@ def calibrate(
         tau, eta,
     )  # fmt: skip
     q, constant = 0.5 * (m - d + 1.0), edelman_log_constant(d, m)
-    alpha = 2.0 * _quantile(q, math.log(delta3) - constant)
+    alpha = 2.0 * lower_gamma_quantile(q, math.log(delta3) - constant)
     rest = math.log(delta1) + math.log1p(-delta3) - constant
     alpha1 = _increment(q, alpha, rest) if as_published else 2.0 * _increment(q, 0.5 * alpha, rest)
     f2 = (m - d + 1.0) / alpha + 1.0
@@ -207,20 +211,6 @@ def _check(
             raise OptionError(f"paper.calibrate: {message}.")
 
 
-def _quantile(q: float, log_target: float) -> float:
-    """x with log P(q, x) = log_target."""
-    # P(q, x) ≤ x^q/Γ(q + 1) puts the root to the right of this.
-    low = (log_target + float(gammaln(q + 1.0))) / q
-    high = low + 0.5
-    while log_lower_gamma(q, math.exp(high)) < log_target:
-        low, high = high, high + 0.5
-    low -= 1e-9
-    root = brentq(
-        lambda t: log_lower_gamma(q, math.exp(t)) - log_target, low, high, xtol=1e-15, rtol=1e-15
-    )
-    return math.exp(float(root))
-
-
 def _increment(q: float, x: float, log_target: float) -> float:
     """w with log[P(q, x + w) − P(q, x)] = log_target, to full relative precision for any w."""
     below = log_lower_gamma(q, x)
@@ -228,7 +218,7 @@ def _increment(q: float, x: float, log_target: float) -> float:
     if total >= 0.0:
         raise CalibrationError("paper.calibrate: delta1 exceeds what the bound can give.")
     if log_target > below:  # w is no small part of x: nothing cancels
-        return _quantile(q, total) - x
+        return lower_gamma_quantile(q, total) - x
     density = (q - 1.0) * math.log(x) - x - float(gammaln(q))
     points, weights = gauss_legendre(40)
 

@@ -18,13 +18,15 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import gammainc, gammaln
 
-from cvxqop.privacy.quadrature import converged, panel_integrals
+from cvxqop.privacy.quadrature import converged, gauss_legendre, panel_integrals
 
 __all__ = [
     "edelman_log_constant",
     "log_eigenvalue_density",
     "log_lower_gamma",
+    "lower_gamma_quantile",
     "smallest_eigenvalue_quantile",
+    "smallest_eigenvalue_table",
     "smallest_eigenvalue_tail",
 ]
 
@@ -69,6 +71,25 @@ def log_lower_gamma(q: float, x: float) -> float:
         term *= x / (q + n)
         total += term
     return q * math.log(x) - x - float(gammaln(q + 1.0)) + math.log(total)
+
+
+def lower_gamma_quantile(q: float, log_target: float) -> float:
+    """x with log P(q, x) = log_target, to the precision of a double.
+
+    Examples
+    --------
+    >>> abs(log_lower_gamma(3.5, lower_gamma_quantile(3.5, -7.0)) + 7.0) < 1e-13
+    True
+    """
+    # P(q, x) ≤ x^q/Γ(q + 1) puts the root to the right of this.
+    low = (log_target + float(gammaln(q + 1.0))) / q - 1e-9
+    high = low + 0.5
+    while log_lower_gamma(q, math.exp(high)) < log_target:
+        low, high = high, high + 0.5
+    root = brentq(
+        lambda t: log_lower_gamma(q, math.exp(t)) - log_target, low, high, xtol=1e-15, rtol=1e-15
+    )
+    return math.exp(float(root))
 
 
 def log_eigenvalue_density(x: Array, dimension: int, degrees_of_freedom: float) -> Array:
@@ -122,7 +143,7 @@ def log_eigenvalue_density(x: Array, dimension: int, degrees_of_freedom: float) 
             - 0.5 * x
             + (log_integral - 0.5 * log_h - math.log(4.0))
         )
-    return np.asarray(np.where(valid, np.logaddexp(log_kernel, log_other), np.inf))
+        return np.asarray(np.where(valid, np.logaddexp(log_kernel, log_other), np.inf))
 
 
 def _log_count(x: float, dimension: int, degrees_of_freedom: float) -> float:
@@ -197,15 +218,7 @@ def smallest_eigenvalue_quantile(
     q, constant = 0.5 * (m - d + 1.0), edelman_log_constant(d, m)
     target = math.log(delta)
 
-    def by_edelman(log_x: float) -> float:
-        return constant + log_lower_gamma(q, math.exp(log_x)) - target
-
-    # P(q, x) ≤ x^q/Γ(q+1) puts the root to the right of this.
-    low = (target - constant + float(gammaln(q + 1.0))) / q
-    high = low + 0.5
-    while by_edelman(high) <= 0.0:
-        low, high = high, high + 0.5
-    root = 2.0 * math.exp(float(brentq(by_edelman, low, high, xtol=1e-14, rtol=1e-14)))
+    root = 2.0 * lower_gamma_quantile(q, target - constant)
     root *= 1.0 - 4e-10
     if edelman or d == 1 or d > LARGEST:
         return root
@@ -222,3 +235,55 @@ def smallest_eigenvalue_quantile(
         low, high = high, high + step
     found = float(brentq(by_count, low, high, xtol=1e-9))
     return max(root, math.exp(found - 2e-9) if by_count(found - 2e-9) <= 0.0 else root)
+
+
+@lru_cache(maxsize=64)
+def smallest_eigenvalue_table(
+    dimension: int, degrees_of_freedom: float, least: float = 1e-40, points: int = 160
+) -> tuple[Array, Array]:
+    """Levels x and upper bounds on P(λ_min(W) ≤ x), for many levels at the cost of few.
+
+    Parameters
+    ----------
+    dimension, degrees_of_freedom
+        d and m > d + 1.
+    least : float
+        Where the probabilities start, by Edelman's bound; they end in the bulk.
+    points : int
+        Number of levels.
+
+    Returns
+    -------
+    (ndarray, ndarray)
+        Ascending levels, and the smaller of Edelman's bound and the expected number of eigenvalues.
+
+    Examples
+    --------
+    >>> x, tail = smallest_eigenvalue_table(100, 200)
+    >>> float(x[tail <= 0.01].max().round(1))
+    14.7
+    """
+    d, m = dimension, degrees_of_freedom
+    q, constant = 0.5 * (m - d + 1.0), edelman_log_constant(d, m)
+    first = 2.0 * lower_gamma_quantile(q, math.log(least) - constant)
+    bulk = max((math.sqrt(m) - math.sqrt(d)) ** 2, 2.0 * first)
+    x = first + (bulk - first) * np.linspace(0.0, 1.0, points)
+    if bulk > 50.0 * first:
+        x = np.unique(np.concatenate([np.geomspace(first, bulk, points), x]))
+    edelman = np.array([constant + log_lower_gamma(q, 0.5 * t) + 1e-10 for t in x])
+    tail = np.exp(np.minimum(edelman, 0.0))
+    if d == 1 or d > LARGEST:
+        return x, tail
+    if d % 2 == 1:
+        d, m = d + 1, m + 1.0
+    cells: list[Array] = []
+    for nodes in (8, 16):
+        steps, weights = gauss_legendre(nodes)
+        t = x[:-1, None] + np.diff(x)[:, None] * steps
+        with np.errstate(over="ignore"):
+            rho = np.exp(log_eigenvalue_density(t.ravel(), d, m)).reshape(t.shape)
+        cells.append((rho @ weights) * np.diff(x))
+    with np.errstate(invalid="ignore"):
+        cell = cells[1] * SLACK + np.abs(cells[1] - cells[0])
+    count = tail[0] + np.concatenate([[0.0], np.cumsum(np.where(np.isnan(cell), np.inf, cell))])
+    return x, np.minimum(tail, count * SLACK)
