@@ -126,13 +126,13 @@ class Plan:
 
     @property
     def shrinkage(self) -> float | None:
-        """σ²m/(σ²m + nL/D): weight of the anchor against n records of the largest curvature.
+        """ρ/(ρ + nL/D), E S = ρI: weight of the anchor against n records of the largest curvature.
 
-        None where n is private (add_remove).
+        None where n is private (add_remove), and where the mean curvature is zero.
         """
-        if self.records is None:
-            return None
         ridge = self.mechanism.mean_curvature
+        if self.records is None or ridge == 0.0:
+            return None
         data = self.records * self.mechanism.sensitivity.smoothness / self.dimension
         return ridge / (ridge + data)
 
