@@ -31,6 +31,7 @@ from cvxqop._nodes import (
 )
 
 __all__ = [
+    "Shapes",
     "attributes",
     "evaluate",
     "exponent",
@@ -60,19 +61,25 @@ _RELATIONS = {"Inequality": "<=", "Equality": "==", "Zero": "==", "NonPos": "<="
 _PLAIN_NUMBERS = frozenset({0.0, 0.25, 0.5, 1.0, 2.0, 3.0, 4.0})
 
 
-def format_expression(node: Any, names: Mapping[int, str], count: int | None = None) -> str:
+Shapes = Mapping[int, Sequence[int | str]]
+
+
+def format_expression(node: Any, names: Mapping[int, str], shapes: Shapes | None = None) -> str:
     """Text of an expression as it was written, arrays replaced by name and shape.
 
-    ``names[id(leaf)]`` names a leaf; other constants become ``const(shape)``. A side of length
-    ``count`` is written n, for texts that must not say how many records there are.
+    ``names[id(leaf)]`` names a leaf; other constants become ``const(shape)``. ``shapes``, also by
+    ``id``, are the only ones that are written where they are given, for texts that must not say
+    how many records there are.
     """
-    return _Writer(names, count).write(node, 0)
+    return _Writer(names, shapes).write(node, 0)
 
 
-def format_constraint(constraint: Any, names: Mapping[int, str], count: int | None = None) -> str:
+def format_constraint(
+    constraint: Any, names: Mapping[int, str], shapes: Shapes | None = None
+) -> str:
     """Text of a constraint, like `format_expression`."""
     symbol = _RELATIONS.get(type(constraint).__name__)
-    sides = [format_expression(argument, names, count) for argument in constraint.args]
+    sides = [format_expression(argument, names, shapes) for argument in constraint.args]
     if symbol and len(sides) == 2:
         return f"{sides[0]} {symbol} {sides[1]}"
     if symbol and len(sides) == 1:
@@ -80,17 +87,17 @@ def format_constraint(constraint: Any, names: Mapping[int, str], count: int | No
     return f"{type(constraint).__name__}({', '.join(sides)})"
 
 
-def format_shape(shape: Sequence[int | str], count: int | None = None) -> str:
-    """(n,3) for a shape, with n in place of a side of length ``count``."""
-    sides = ["n" if side == count else str(side) for side in shape]
+def format_shape(shape: Sequence[int | str]) -> str:
+    """(n,3) for a shape."""
+    sides = [str(side) for side in shape]
     return "(" + ",".join(sides) + ("," if len(sides) == 1 else "") + ")"
 
 
 class _Writer:
     """Formats one expression; ``level`` is 0 in brackets or a sum, 1 in a product, 2 negated."""
 
-    def __init__(self, names: Mapping[int, str], count: int | None) -> None:
-        self.names, self.count = names, count
+    def __init__(self, names: Mapping[int, str], shapes: Shapes | None) -> None:
+        self.names, self.shapes = names, shapes
 
     def write(self, node: Any, level: int = 0) -> str:
         if isinstance(node, list):
@@ -98,7 +105,7 @@ class _Writer:
         if is_leaf(node):
             return self.leaf(node)
         if holds_records(node):
-            return str(node.describe(self.count))
+            return str(node.describe(hidden=self.shapes is not None))
         name = kind(node)
         if name in ("promote", "broadcast", "conj"):
             return self.write(node.args[0], level)
@@ -114,6 +121,8 @@ class _Writer:
             return "-" + self.write(node.args[0], 2)
         if name != "add":
             symbol = {"matmul": "@", "divide": "/", "multiply": "*"}[name]
+            if self.shapes is not None and name == "divide" and kind(node.args[0]) == "sum":
+                return f"{self.write(node.args[0], 1)} / const"  # in a mean, n
             return f" {symbol} ".join(self.write(argument, 1) for argument in node.args)
         text = self.write(node.args[0])
         for argument in node.args[1:]:
@@ -126,7 +135,7 @@ class _Writer:
 
     def call(self, node: Any, name: str, inner: list[str]) -> str:
         if name == "reshape":
-            inner = [inner[0], format_shape(node.shape, self.count)]
+            inner = [inner[0]] + ([format_shape(node.shape)] if self.shapes is None else [])
         elif name == "quad_over_lin" and inner[1] == "1":
             name, inner = "sum_squares", inner[:1]
         elif name == "power" and exponent(node) == 2:
@@ -141,7 +150,8 @@ class _Writer:
         return f"{name}({', '.join(inner)})"
 
     def leaf(self, leaf: Any) -> str:
-        shape = format_shape(leaf.shape, self.count)
+        known = leaf.shape if self.shapes is None else self.shapes.get(id(leaf))
+        shape = "" if known is None else format_shape(known)
         if id(leaf) in self.names:
             return self.names[id(leaf)] + shape
         if kind(leaf) != "constant":
@@ -153,9 +163,8 @@ class _Writer:
 
 
 def _scaling(node: Any) -> bool:
-    return node.size == 1 or any(
-        argument.size == 1 or kind(argument) == "promote" for argument in node.args
-    )
+    """Whether a product has a number as a factor; an array of one entry counts as an array."""
+    return any(argument.ndim == 0 or kind(argument) == "promote" for argument in node.args)
 
 
 def write_values(values: Mapping[cp.Variable, Any]) -> None:

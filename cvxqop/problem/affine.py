@@ -16,20 +16,20 @@ import scipy.sparse as sp
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
 from cvxqop.problem import refusals
-from cvxqop.problem.matrix import Factor, MatrixReader
-from cvxqop.problem.pieces import Column, Piece, Pieces, product, times, total
+from cvxqop.problem.factor import Factor
+from cvxqop.problem.matrix import MatrixReader
+from cvxqop.problem.pieces import Piece, Pieces, product, times, total
 from cvxqop.problem.private import PrivateData
-from cvxqop.problem.public import AffineMap, Stacking, affine_map, constant_array, number
+from cvxqop.problem.public import (
+    AffineMap,
+    Stacking,
+    affine_map,
+    constant_array,
+    number,
+    record_count,
+)
 
-__all__ = ["AffineReader", "record_count"]
-
-
-def record_count(node: Any) -> int | None:
-    """n for an expression with one entry a record: (n,), (n, 1), (1, n) or one number."""
-    if _cvxpy.holds_records(node):
-        return int(node.n)
-    long = [side for side in node.shape if side != 1]
-    return None if len(long) > 1 else long[0] if long else 1
+__all__ = ["AffineReader"]
 
 
 class AffineReader:
@@ -77,14 +77,14 @@ class AffineReader:
         self._term = term
         n = record_count(argument)
         if n is None:
-            reason = refusals.of_shape(argument)
+            reason = refusals.of_shape(argument, self._private.count_is_private)
             raise ProblemError(f"The private term {self._text(term)} {reason}.")
         self._n = n
         return self._walk(argument)
 
     def _walk(self, node: Any) -> Pieces:
         kind = _cvxpy.kind(node)
-        if node.size == 1 and self._n != 1:
+        if node.size == 1 and (self._n != 1 or (node.ndim == 0 and self._is_public(node))):
             return self._scalar(node)
         if record_count(node) != self._n:
             self._refuse(node, "does not have one entry a record")
@@ -130,10 +130,21 @@ class AffineReader:
         factor = self._matrices.public_column(value, self._n, self._term)
         return total([self._array(factor)])
 
+    def _is_public(self, node: Any) -> bool:
+        return not self._private.contains(node)
+
+    def _number(self, node: Any) -> float | None:
+        scalar = number(node)
+        if scalar is not None:
+            self._matrices.check_public(constant_array(node), self._term)
+        return scalar
+
     def _scalar(self, node: Any) -> Pieces:
         """A public affine expression with one entry, the same for every record."""
         if self._private.contains(node):
             self._refuse(node, "combines several records into one number")
+        if not _cvxpy.has_variables(node):
+            self._matrices.check_public(constant_array(node), self._term)
         found = affine_map(node, self._stacking)
         if found is None:
             return self._refuse(node, "is not affine in the variables")
@@ -154,7 +165,7 @@ class AffineReader:
                 continue
             if not self._private.contains(factor):
                 inner = factor.args[0] if _cvxpy.kind(factor) == "promote" else factor
-                scalar = number(inner)
+                scalar = self._number(inner)
                 if scalar is not None:
                     return times(self._walk(other), scalar)
             return product(self._walk(factor), self._walk(other))
@@ -168,6 +179,8 @@ class AffineReader:
             self._refuse(
                 node, "divides by private data; multiply by a private array of reciprocals instead"
             )
+        inner = bottom.args[0] if _cvxpy.kind(bottom) == "promote" else bottom
+        self._matrices.check_public(constant_array(inner), self._term)
         value = constant_array(bottom)
         dense = np.asarray(value.toarray() if _cvxpy.is_sparse(value) else value, dtype=np.float64)
         if not np.all(np.isfinite(dense) & (dense != 0)):
@@ -182,7 +195,7 @@ class AffineReader:
                 return self._multiply(node, scalar, other)
         for matrix, vector in ((left, right), (right, left)):
             public = not self._private.contains(matrix)
-            scalar = number(matrix) if public and vector.size == self._n else None
+            scalar = self._number(matrix) if public and vector.size == self._n else None
             if scalar is not None:
                 return times(self._walk(vector), scalar)
             if _cvxpy.kind(matrix) == "diag" and matrix.args[0].size == vector.size == self._n:
@@ -226,20 +239,8 @@ class AffineReader:
             self._refuse(node, "combines several records")
         return product(self._public_constant(value.diagonal()), self._walk(vector))
 
-    def _array(self, factor: Factor, found: Any = None) -> Pieces:
-        """Piece of an array factor, brought to normal form: an array of one column is a column."""
-        if found is None:
-            shape = (factor.width, self._stacking.dimension)
-            found = factor.apply(AffineMap(sp.csr_array(shape), np.ones(factor.width)))
-        G, g = found.G * factor.coefficient, found.g * factor.coefficient
-        leaf = factor.leaf
-        if leaf is None:
-            piece = Piece(factor.columns, None, G, g)
-        elif leaf.width == 1:
-            piece = Piece((*factor.columns, Column(leaf, np.ones(1))), None, G, g)
-        else:
-            piece = Piece(factor.columns, leaf, G, g)
-        return {piece.signature: piece}
+    def _array(self, factor: Factor, found: AffineMap | None = None) -> Pieces:
+        return factor.pieces(self._stacking.dimension, found)
 
     def _refuse(self, node: Any, reason: str) -> NoReturn:
         raise ProblemError(

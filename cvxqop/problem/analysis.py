@@ -17,6 +17,7 @@ from cvxqop.problem.erm import ERM, Texts
 from cvxqop.problem.private import match
 from cvxqop.problem.public import Stacking
 from cvxqop.problem.terms import TermReader
+from cvxqop.problem.weights import scale_statement
 
 __all__ = ["read", "read_expression"]
 
@@ -78,17 +79,17 @@ def read_expression(
 def _read(objective: Any, constraints: list[Any], private: Sequence[Any], adjacency: str) -> ERM:
     if adjacency not in _ADJACENCIES:
         raise OptionError(f"adjacency must be one of {', '.join(_ADJACENCIES)}, not {adjacency!r}.")
+    hidden = adjacency == "add_remove"
     if objective.size != 1:
-        raise ProblemError(
-            f"The objective has shape {tuple(objective.shape)}; it must be a number."
-        )
-    data = match(private, [objective, *constraints])
+        shape = "is an array" if hidden else f"has shape {tuple(objective.shape)}"
+        raise ProblemError(f"The objective {shape}; it must be a number.")
+    data = match(private, [objective, *constraints], hidden)
     names = data.leaf_names
 
-    def text(node: Any, count: int | None = None) -> str:
+    def text(node: Any, shapes: _cvxpy.Shapes | None = data.leaf_shapes if hidden else None) -> str:
         if isinstance(node, cp.Expression):
-            return _cvxpy.format_expression(node, names, count)
-        return _cvxpy.format_constraint(node, names, count)
+            return _cvxpy.format_expression(node, names, shapes)
+        return _cvxpy.format_constraint(node, names, shapes)
 
     checks.check_leaves([objective, *constraints])
     checks.check_constraints(constraints, data, text)
@@ -101,11 +102,12 @@ def _read(objective: Any, constraints: list[Any], private: Sequence[Any], adjace
     reader.split(objective)
     checks.check_rest(reader.rest, text)
     n = checks.common_count(reader.terms, reader.linear, text)
-    checks.check_weights([*reader.terms, *reader.linear], n, adjacency, text)
+    checks.check_weights([*reader.terms, *reader.linear], n, text)
     stacking = _stacking(reader, text)
     affine = AffineReader(data, stacking, text)
     pieces = [affine.read(term.argument, term.written) for term in reader.terms]
     labels = [(term, affine.read_product(term.factors, term.written)) for term in reader.linear]
+    shapes = data.leaf_shapes if hidden else _shapes([objective, *constraints], n)
     shared = assemble(reader.terms, pieces, labels, n, stacking.dimension, text)
     return ERM(
         variables=stacking.variables,
@@ -114,17 +116,18 @@ def _read(objective: Any, constraints: list[Any], private: Sequence[Any], adjace
         regulariser=_sum(reader.rest),
         constraints=constraints,
         private_names=data.descriptions,
-        public_data=checks.public_data(reader.terms, shared.rows, adjacency),
+        public_data=checks.public_data(reader.terms, shared.rows),
         mean=any(term.mean for term in reader.terms),
         adjacency=adjacency,
         row_parts=shared.parts,
         has_offset=shared.rows.has_offset or data.dropped,
         texts=Texts(
-            terms=tuple(text(term.written, n) for term in reader.terms),
-            labels=tuple(text(term.written, n) for term in reader.linear),
+            terms=tuple(text(term.written, shapes) for term in reader.terms),
+            labels=tuple(text(term.written, shapes) for term in reader.linear),
             row=row_text(shared.rows.pieces, stacking),
-            rest=tuple(text(node, n) for node in reader.rest),
-            constraints=tuple(text(constraint, n) for constraint in constraints),
+            rest=tuple(text(node, shapes) for node in reader.rest),
+            constraints=tuple(text(constraint, shapes) for constraint in constraints),
+            scale=scale_statement(reader.scales) if hidden else None,
         ),
     )
 
@@ -144,6 +147,12 @@ def _stacking(reader: TermReader, text: Callable[[Any], str]) -> Stacking:
             checks.check_loss_variable(variable)
             seen.setdefault(variable.id, variable)
     return Stacking(list(seen.values()))
+
+
+def _shapes(roots: Sequence[Any], n: int) -> dict[int, list[int | str]]:
+    """Shapes of all leaves, with n for a side that is as long as there are records."""
+    leaves = (leaf for root in roots for leaf in _cvxpy.leaves(root))
+    return {id(leaf): ["n" if side == n else side for side in leaf.shape] for leaf in leaves}
 
 
 def _sum(rest: Sequence[Any]) -> cp.Expression | None:

@@ -108,15 +108,22 @@ def _ratio(
 
 
 def _parts(linear: Sequence[Piece], n: int, dimension: int) -> RowParts:
-    private = [piece for piece in linear if piece.private]
-    public = [piece for piece in linear if not piece.private]
+    private = [piece for piece in linear if not piece.label_only]
+    public = [piece for piece in linear if piece.label_only]
     touched = set(np.concatenate([p.G.indices for p in private]).tolist()) if private else set()
     overlap = any(touched & set(piece.G.indices.tolist()) for piece in public)
     return RowParts(bool(private), _largest_norm(public, n, dimension), overlap)
 
 
 def _largest_norm(public: Sequence[Piece], n: int, dimension: int) -> float:
-    """Largest norm over the records of the row that the public pieces make."""
+    """Largest norm over the records of the row that the public pieces make.
+
+    The labels of `glm_loss` are no larger than one; a part of them does not depend on their values.
+    """
+    labelled = [piece for piece in public if piece.private]
+    if labelled:
+        own = sum(float(np.linalg.norm(piece.G.data)) for piece in labelled)
+        return own + _largest_norm([p for p in public if not p.private], n, dimension)
     if not any(piece.leaves for piece in public):
         row = sum((piece.G.toarray()[0] for piece in public), np.zeros(dimension))
         return float(np.linalg.norm(row))

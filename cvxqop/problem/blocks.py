@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import ProblemError
+from cvxqop.problem.sparse import canonical
 
 __all__ = ["BlockList", "Records", "as_records"]
 
@@ -23,7 +24,7 @@ class BlockList:
         if len(widths) != 1:
             raise ProblemError(f"The blocks of {name} must have the same number of columns.")
         # Rows of a CSR matrix are sliced at the cost of the slice.
-        self.blocks = tuple(sp.csr_array(b) if is_sparse(b) else b for b in blocks)
+        self.blocks = tuple(canonical(b) if is_sparse(b) else b for b in blocks)
         self._ends = np.cumsum([0, *(block.shape[0] for block in blocks)])
         self.shape = (int(self._ends[-1]), *next(iter(widths)))
         self.ndim = len(self.shape)
@@ -66,7 +67,7 @@ class Records:
     def __getitem__(self, key: slice) -> Any:
         self._check_map()
         if self.sparse:
-            return sp.csr_array(self._array[key], dtype=np.float64)
+            return canonical(self._array[key])
         rows = np.asarray(_dense(self._array[key]), dtype=np.float64)
         return rows.reshape(rows.shape[0], self.shape[1])
 
@@ -81,8 +82,8 @@ class Records:
             raise ProblemError(f"The file behind the memory map {self._name} is gone.") from None
         if size < array.offset + array.nbytes:
             raise ProblemError(
-                f"The file behind the memory map {self._name} is shorter than its shape "
-                f"{tuple(array.shape)} says: it is truncated."
+                f"The file behind the memory map {self._name} is shorter than its shape says: it "
+                "is truncated."
             )
 
 
@@ -132,4 +133,4 @@ def as_array(data: Any, name: str) -> Any:
 
 
 def _dense(block: Any) -> Any:
-    return block.toarray() if is_sparse(block) else np.asarray(block)
+    return canonical(block).toarray() if is_sparse(block) else np.asarray(block)

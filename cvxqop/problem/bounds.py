@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import OptionError, PrivacyWarning
+from cvxqop.problem.sparse import canonical
 
 __all__ = ["Bounds"]
 
@@ -113,7 +115,11 @@ class Bounds:
             stacklevel=2,
         )
         matrix = X.to_numpy() if hasattr(X, "to_numpy") else X
-        squares = matrix.multiply(matrix) if hasattr(matrix, "multiply") else np.square(matrix)
+        if is_sparse(matrix):
+            rows = canonical(matrix)
+            squares = rows.multiply(rows)
+        else:
+            squares = np.square(np.asarray(matrix, dtype=np.float64))
         norms = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64))
         largest = float(norms.max(initial=0.0)) or 1.0
         offset = None

@@ -10,8 +10,8 @@ import numpy as np
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
-from cvxqop.problem.affine import record_count
 from cvxqop.problem.private import PrivateData
+from cvxqop.problem.public import record_count
 from cvxqop.problem.rows import AffineRows
 from cvxqop.problem.terms import LinearTerm, LossTerm
 
@@ -86,41 +86,18 @@ def common_count(terms: Sequence[LossTerm], linear: Sequence[LinearTerm], text: 
     return n or 0
 
 
-def check_weights(
-    terms: Sequence[LossTerm | LinearTerm], n: int, adjacency: str, text: Text
-) -> None:
+def check_weights(terms: Sequence[LossTerm | LinearTerm], n: int, text: Text) -> None:
+    """Weights have one entry a record."""
     for term in terms:
         if np.ndim(term.weight) and np.size(term.weight) not in (1, n):
             raise ProblemError(
-                f"The private term {text(term.written)} has {np.size(term.weight)} weights for "
-                "another number of records."
-            )
-        if adjacency != "add_remove":
-            continue
-        if term.mean:
-            raise ProblemError(
-                f"The private term {text(term.written)} is divided by the number of records, which "
-                "is private under add_remove. Write the sum and multiply the regulariser by a "
-                'public number instead, or use adjacency="replace_one".'
-            )
-        if np.ndim(term.weight) and np.unique(term.weight).size > 1:
-            raise ProblemError(
-                f"The private term {text(term.written)} has public weights, one a record; under "
-                "add_remove the position of a record has no meaning. Put the square roots of the "
-                "weights inside the square and list them in private, or use "
-                'adjacency="replace_one".'
+                f"The private term {text(term.written)} has weights for another number of records."
             )
 
 
-def public_data(terms: Sequence[LossTerm], rows: AffineRows, adjacency: str) -> tuple[str, ...]:
+def public_data(terms: Sequence[LossTerm], rows: AffineRows) -> tuple[str, ...]:
     """Descriptions of the public arrays with one row a record."""
     names = [leaf.name for leaf in rows.leaves if not leaf.private]
-    if names and adjacency == "add_remove":
-        raise ProblemError(
-            f"The private loss uses {' and '.join(names)}, with one row a record; under add_remove "
-            "it says how many records there are. List it in private, or use "
-            'adjacency="replace_one".'
-        )
     weights = ["public weights of shape (n,)" for term in terms if np.ndim(term.weight)]
     return tuple(names + weights)
 

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.problem.rows import Blocks, Labels, Rows
+from cvxqop.problem.sparse import canonical, scale_rows
 
 __all__ = ["ClippedRows"]
 
@@ -42,6 +43,13 @@ class ClippedRows(Blocks):
     nonfinite : {"raise", "zero"}
         What becomes of a record with NaN or infinity: a `ProblemError` that does not say which, or
         a zero row with zero offsets.
+
+    Attributes
+    ----------
+    zero_at_anchor : bool
+        Whether a'θ0 + c is zero for every record by construction: B = 0, or no offset and θ0 = 0.
+        The numbers that ``take`` returns give it up to rounding; whoever needs φ_j'(a'θ0 + c) may
+        take φ_j'(0) for it.
     """
 
     def __init__(
@@ -61,6 +69,7 @@ class ClippedRows(Blocks):
         self._target = row_norm * (1.0 - 2.0 * slack)
         self._threshold = (row_norm * (1.0 - slack)) ** 2
         self._anchor = None if anchor is None or not np.any(anchor) else anchor
+        self.zero_at_anchor = offset == 0.0 or (offset is None and self._anchor is None)
         self._offset = offset
         if offset is not None and self._anchor is not None:
             reach = offset + row_norm * float(np.linalg.norm(self._anchor))
@@ -77,6 +86,8 @@ class ClippedRows(Blocks):
             If a record of the block holds NaN or infinity and ``nonfinite`` is "raise".
         """
         A, C = self._rows.take(start, stop)
+        if is_sparse(A):
+            A = canonical(A)
         squares = _row_squares(A)
         labels = None if self.labels is None else self.labels.take(start, stop)
         # One pass flags what is not finite; overflow of finite numbers is told apart below.
@@ -121,6 +132,7 @@ class ClippedRows(Blocks):
         if dirty.any():
             tamed = self._rows.tamed()
             tame_A, tame_C = tamed.take(start, stop)
+            tame_A = canonical(tame_A) if is_sparse(tame_A) else tame_A
             lost = self._dirty(tame_A, tame_C, tamed.labels, start, stop)
             if lost.any() and self._raise:
                 raise ProblemError(
@@ -129,6 +141,7 @@ class ClippedRows(Blocks):
                     "turns each of them into a record that contributes nothing."
                 )
             A = _erase(A, dirty) + _erase(tame_A, lost | ~dirty)
+            A = canonical(A) if is_sparse(A) else A
             C = np.where(dirty[:, None], np.where(lost[:, None], 0.0, tame_C), C)
         huge = ~np.isfinite(_row_squares(A))
         if huge.any():
@@ -160,8 +173,10 @@ class ClippedRows(Blocks):
 
 
 def _row_squares(A: Any) -> Array:
+    """‖a‖² of each row; a sparse A must store every position once, as `canonical` does."""
     with np.errstate(over="ignore", invalid="ignore"):
         if is_sparse(A):
+            assert A.has_canonical_format, "a position that is stored twice has another norm"
             squared = sp.csr_array((np.square(A.data), A.indices, A.indptr), shape=A.shape)
             return np.asarray(squared.sum(axis=1), dtype=np.float64).reshape(-1)
         return np.asarray(np.einsum("ij,ij->i", A, A), dtype=np.float64)
@@ -183,10 +198,7 @@ def _row_largest(A: Any) -> Array:
 
 
 def _scale(A: Any, factor: Array) -> Any:
-    if is_sparse(A):
-        data = A.data * np.repeat(factor, np.diff(A.indptr))
-        return sp.csr_array((data, A.indices, A.indptr), shape=A.shape)
-    return A * factor[:, None]
+    return scale_rows(A, factor) if is_sparse(A) else A * factor[:, None]
 
 
 def _erase(A: Any, dirty: npt.NDArray[np.bool_]) -> Any:

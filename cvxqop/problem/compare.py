@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from cvxqop._cvxpy import is_sparse
+from cvxqop.problem.sparse import canonical
 
 __all__ = ["NO_MATCH", "is_constant", "is_zero", "record_axis"]
 
@@ -45,7 +47,7 @@ def is_constant(array: Any) -> bool:
 def is_zero(array: Any) -> bool:
     """Whether an array has entries and all of them are zero."""
     if is_sparse(array):
-        return bool(array.shape[0] * array.shape[-1] > 0 and not np.any(array.data))
+        return bool(array.shape[0] * array.shape[-1] > 0 and not np.any(_canonical(array).data))
     return bool(array.size > 0 and not np.any(array))
 
 
@@ -83,8 +85,5 @@ def _same_sparse(a: Any, b: Any) -> bool:
 
 
 def _canonical(array: Any) -> Any:
-    array = array.tocsc()
-    if not array.has_canonical_format:
-        array = array.copy()
-        array.sum_duplicates()
-    return array
+    """One form for both sides; the conversion is CVXPY's, which has made one of them."""
+    return canonical(sp.csc_array(array, dtype=np.float64)).tocsc()

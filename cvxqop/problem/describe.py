@@ -9,6 +9,7 @@ import numpy as np
 from cvxqop.problem.erm import ERM
 from cvxqop.problem.pieces import Piece
 from cvxqop.problem.public import Stacking
+from cvxqop.problem.rows import AffineRows
 
 __all__ = ["describe", "row_text"]
 
@@ -34,6 +35,7 @@ def describe(erm: ERM) -> str:
         lines.append("    labels of the logistic loss, cut to its range of slopes")
     lines.append(f"Rows: n = {erm.rows.n} records, D = {erm.dimension}")
     lines.append(f"  a = {erm.texts.row}")
+    lines += _label_lines(erm.rows.pieces if isinstance(erm.rows, AffineRows) else ())
     lines.append("θ, in this order:")
     start = 0
     for variable in erm.variables:
@@ -52,6 +54,24 @@ def describe(erm: ERM) -> str:
     lines += [f"  {text}" for text in erm.texts.constraints] or ["  none"]
     lines.append(f"Neighbours: {erm.adjacency}")
     return "\n".join(lines)
+
+
+def _label_lines(pieces: Sequence[Piece]) -> list[str]:
+    """A private factor of the whole row takes its public part, such as an intercept's 1, along."""
+    lines = []
+    if any(leaf.is_label for piece in pieces for leaf in piece.leaves):
+        lines.append("  y is cut to [−1, 1]: row_norm bounds the rest of the private part")
+    for piece in pieces:
+        names = {column.leaf.name for column in piece.columns if column.leaf.private}
+        alone = names and piece.matrix is None and not piece.label_only
+        others = [{leaf.name for leaf in other.leaves} for other in pieces if other is not piece]
+        if alone and any(names < other for other in others):
+            factor = " · ".join(f"{name}[i]" for name in sorted(names))
+            lines.append(
+                f"  {factor} multiplies the whole row, its public part (the 1 of an intercept) "
+                "included: row_norm must bound the norm of all of a"
+            )
+    return lines
 
 
 def row_text(pieces: Sequence[Piece], stacking: Stacking) -> str:

@@ -85,6 +85,12 @@ class ERM:
         """The loss terms as they were written, one a loss."""
         return self.texts.terms
 
+    @property
+    def scale_statement(self) -> str | None:
+        """What has to be assumed of numbers that multiply the loss: under add_remove, where n is
+        private, none of them may be computed from it. None where there is nothing to assume."""
+        return self.texts.scale
+
     def row_norm(self, bounds: Bounds) -> float:
         """R = sqrt(row_norm² + ‖public part‖²), in units of a; their sum where both parts of the
         row meet on the same entries of θ."""

@@ -1,9 +1,9 @@
-"""Arrays with one row a record: leaves, and public factors on their feature side."""
+"""Arrays with one row a record, read from constant expressions into factors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,39 +11,13 @@ import scipy.sparse as sp
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
+from cvxqop.problem import refusals
+from cvxqop.problem.factor import Factor
 from cvxqop.problem.pieces import Column, Leaf
 from cvxqop.problem.private import PrivateData
-from cvxqop.problem.public import AffineMap, constant_array, number
+from cvxqop.problem.public import constant_array, is_plain, number
 
-__all__ = ["Factor", "MatrixReader"]
-
-
-@dataclass(frozen=True, eq=False)
-class Factor:
-    """coefficient · columns · leaf · right, an (n, width) array; no leaf: a column of ones."""
-
-    leaf: Leaf | None
-    coefficient: float = 1.0
-    columns: tuple[Column, ...] = ()
-    right: Any = None
-
-    @property
-    def width(self) -> int:
-        """Number of columns of the product."""
-        if self.right is not None:
-            return int(self.right.shape[1])
-        return 1 if self.leaf is None else self.leaf.width
-
-    def times(self, right: Any) -> Factor:
-        """The factor with a public array multiplied from the right."""
-        right = sp.csr_array(right)
-        return replace(self, right=right if self.right is None else self.right @ right)
-
-    def apply(self, found: AffineMap) -> AffineMap:
-        """right · (G θ + g)."""
-        if self.right is None:
-            return found
-        return AffineMap(sp.csr_array(self.right @ found.G), np.asarray(self.right @ found.g))
+__all__ = ["MatrixReader"]
 
 
 class MatrixReader:
@@ -91,6 +65,19 @@ class MatrixReader:
         dense = np.asarray(value.toarray() if _cvxpy.is_sparse(value) else value, dtype=np.float64)
         return self._public_factor(dense.reshape(n, 1))
 
+    def check_public(self, value: Any, term: Any) -> None:
+        """Where n is private, an array with one row a record must be one plain number.
+
+        With one record such an array cannot be told from a row of numbers, so that both are refused
+        for any number of records.
+        """
+        if self._private.count_is_private and value.ndim and not is_plain(value):
+            shape = _cvxpy.format_shape(("n", *(value.shape[1:] or (1,))))
+            raise ProblemError(
+                f"The private term {self._text(term)} uses a public array of shape {shape}, "
+                f"{refusals.PUBLIC_ROWS}."
+            )
+
     def _read(self, node: Any, axis: int) -> list[Factor]:
         kind = _cvxpy.kind(node)
         if not self._private.contains(node):
@@ -128,6 +115,7 @@ class MatrixReader:
             inner = factor.args[0] if _cvxpy.kind(factor) == "promote" else factor
             scalar = number(inner)
             if scalar is not None and np.isfinite(scalar) and (scalar or kind == "multiply"):
+                self.check_public(constant_array(inner), self._term)
                 return _scale(self._read(other, axis), scalar if kind == "multiply" else 1 / scalar)
         return self._refuse(
             node, "scales an array of records entry by entry; compute it in NumPy and list it"
@@ -183,6 +171,7 @@ class MatrixReader:
 
     def _public_factor(self, value: Any) -> Factor:
         """A public (n, p) array: its one row where all rows are the same, else a leaf."""
+        self.check_public(value, self._term)
         if not np.all(np.isfinite(value.data if _cvxpy.is_sparse(value) else value)):
             raise ProblemError(
                 f"The private term {self._text(self._term)} holds a public array with NaN or "

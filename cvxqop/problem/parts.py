@@ -38,7 +38,8 @@ class RowParts:
     private : bool
         Whether some part of a comes from private data (else only the offset does).
     public_norm : float
-        Largest norm of the public part over the records.
+        Largest norm of the public part over the records, labels of `glm_loss`, which are cut to
+        [−1, 1], counted as public.
     overlap : bool
         Whether both parts meet on the same entries of θ.
     """
@@ -57,3 +58,4 @@ class Texts:
     row: str
     rest: tuple[str, ...]
     constraints: tuple[str, ...]
+    scale: str | None = None

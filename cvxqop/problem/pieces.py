@@ -11,16 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from cvxqop._cvxpy import is_sparse
+from cvxqop.problem.sparse import canonical
 
 __all__ = [
     "Column",
+    "LabelLeaf",
     "Leaf",
     "Piece",
     "Pieces",
@@ -43,6 +45,7 @@ class Leaf:
     key: Any
     private: bool
     name: str
+    is_label: ClassVar[bool] = False
     _csr: Any = field(default=None, repr=False)
 
     @property
@@ -59,10 +62,25 @@ class Leaf:
         """Rows start…stop as float64; a view where the array already is a dense float64 one."""
         if is_sparse(self.array):
             if self._csr is None:
-                self._csr = sp.csr_array(self.array, dtype=np.float64)
+                self._csr = canonical(self.array)
             return self._csr[start:stop]
         rows = self.array[start:stop]
-        return rows if is_sparse(rows) else np.asarray(rows, dtype=np.float64)
+        return canonical(rows) if is_sparse(rows) else np.asarray(rows, dtype=np.float64)
+
+
+@dataclass(eq=False)
+class LabelLeaf(Leaf):
+    """Labels ±1: what is beyond is cut, record by record, so that a factor |y_i| ≤ 1 is certain.
+
+    NaN and infinity stay what they are, to be refused.
+    """
+
+    is_label: ClassVar[bool] = True
+
+    def take(self, start: int, stop: int) -> Any:
+        """Rows start…stop."""
+        rows = super().take(start, stop)
+        return _cut(rows.toarray() if is_sparse(rows) else rows, 1.0)
 
 
 @dataclass(eq=False)
@@ -76,16 +94,20 @@ class TamedLeaf(Leaf):
         """Rows start…stop."""
         rows = super().take(start, stop)
         if is_sparse(rows):
-            return sp.csr_array((_tamed(rows.data), rows.indices, rows.indptr), shape=rows.shape)
-        return _tamed(rows)
+            data = _cut(rows.data, 1e75)
+            return sp.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
+        return _cut(rows, 1e75)
 
 
 def _tame(leaf: Leaf) -> Leaf:
-    return TamedLeaf(leaf.array, leaf.key, leaf.private, leaf.name)
+    return leaf if leaf.is_label else TamedLeaf(leaf.array, leaf.key, leaf.private, leaf.name)
 
 
-def _tamed(entries: Array) -> Array:
-    return np.where(np.isfinite(entries), np.clip(entries, -1e75, 1e75), entries)
+def _cut(entries: Array, bound: float) -> Array:
+    """Entries cut to ±bound, those that are not finite left alone; no copy if none is beyond."""
+    if entries.size and max(entries.max(), -entries.min()) <= bound:
+        return entries
+    return np.where(np.isfinite(entries), np.clip(entries, -bound, bound), entries)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +155,11 @@ class Piece:
     def private(self) -> bool:
         """Whether the piece reads private data."""
         return any(leaf.private for leaf in self.leaves)
+
+    @property
+    def label_only(self) -> bool:
+        """Whether all that is private in it is a product of labels, at most one in size."""
+        return all(leaf.is_label for leaf in self.leaves if leaf.private)
 
     def tamed(self) -> Piece:
         """The piece with `TamedLeaf` in place of each leaf."""

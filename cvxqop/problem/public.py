@@ -14,7 +14,15 @@ import scipy.sparse as sp
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
 
-__all__ = ["AffineMap", "Stacking", "affine_map", "constant_array", "number"]
+__all__ = [
+    "AffineMap",
+    "Stacking",
+    "affine_map",
+    "constant_array",
+    "is_plain",
+    "number",
+    "record_count",
+]
 
 Array = npt.NDArray[np.float64]
 
@@ -52,6 +60,26 @@ def number(node: Any) -> float | None:
     if np.iscomplexobj(value) or not np.isfinite(value):
         raise ProblemError("A public constant in the private loss is not a finite real number.")
     return float(value)
+
+
+def record_count(node: Any) -> int | None:
+    """n for an expression with one entry a record: (n,), (n, 1), (1, n) or one number."""
+    if _cvxpy.holds_records(node):
+        return int(node.n)
+    long = [side for side in node.shape if side != 1]
+    return None if len(long) > 1 else long[0] if long else 1
+
+
+def is_plain(array: Any) -> bool:
+    """Whether all entries are one of the numbers that a formula is made of, such as a one.
+
+    Such an array is a way to write that number, and is the same array for any number of rows.
+    """
+    if _cvxpy.is_sparse(array):
+        return bool(array.nnz == 0)
+    entries = np.asarray(array, dtype=np.float64).reshape(-1)
+    plain = entries.size == 0 or abs(entries[0]) in (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
+    return bool(plain and np.all(entries == entries[:1]))
 
 
 def constant_array(node: Any) -> Any:

@@ -6,11 +6,39 @@ from typing import Any
 
 from cvxqop import _cvxpy
 
-__all__ = ["COMBINES", "SHAPES", "of_atom", "of_shape", "weights"]
+__all__ = [
+    "COMBINES",
+    "MEAN",
+    "PUBLIC_ROWS",
+    "PUBLIC_WEIGHTS",
+    "SHAPES",
+    "of_atom",
+    "of_shape",
+    "weights",
+]
 
 COMBINES = (
     "is linear or quadratic in records that it combines; it is not a sum of losses φ(a'θ + c) over "
     "records. Write least squares as sum_squares(X @ w - y)"
+)
+
+MEAN = (
+    "is a sum that is divided by a number, as a mean is divided by the number of records, which is "
+    "private under add_remove. Write the sum and multiply the regulariser by a public number "
+    "instead, write a factor that has nothing to do with n as a product, 0.5 * sum(…), or use "
+    'adjacency="replace_one"'
+)
+
+PUBLIC_WEIGHTS = (
+    "has public weights, one a record; under add_remove the position of a record has no meaning. "
+    "Put the square roots of the weights inside the square and list them in private, write one "
+    'weight for all as a number and not as an array, or use adjacency="replace_one"'
+)
+
+PUBLIC_ROWS = (
+    "with one row a record; under add_remove it says how many records there are. List it in "
+    "private, write one number for all records as a number and not as an array, or use "
+    'adjacency="replace_one"'
 )
 
 SHAPES = "give both sides the same shape, (n,) or (n, 1)"
@@ -60,18 +88,21 @@ def weights(names: str) -> str:
     )
 
 
-def of_shape(argument: Any) -> str:
-    """Reason for an argument with more than one entry a record."""
+def of_shape(argument: Any, hidden: bool = False) -> str:
+    """Reason for an argument with more than one entry a record; ``hidden`` leaves out numbers."""
     shapes = _broadcast_shapes(argument)
     shape = tuple(argument.shape)
+    if hidden and shapes:
+        return f"combines arrays that broadcast: every record would meet every other; {SHAPES}"
     if shapes:
         return (
             f"combines arrays of shapes {' and '.join(shapes)}, which broadcast to {shape}: every "
             f"record would meet every other; {SHAPES}"
         )
     return (
-        f"has an argument of shape {shape}: several outputs a record. A record's Hessian may then "
-        "have rank above one, and the mechanisms for it do not exist yet. Use one output a record"
+        f"has an argument{'' if hidden else f' of shape {shape}'}: several outputs a record. A "
+        "record's Hessian may then have rank above one, and the mechanisms for it do not exist "
+        "yet. Use one output a record"
     )
 
 

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from cvxqop._cvxpy import is_sparse
 from cvxqop.problem.pieces import Leaf, Piece
 from cvxqop.problem.right import Right
+from cvxqop.problem.sparse import canonical, scale_rows
 
 __all__ = ["AffineRows", "ArrayRows", "Blocks", "Labels", "Rows"]
 
@@ -175,9 +176,10 @@ class AffineRows(Blocks):
                 ones = np.ones(stop - start) if scale is None else scale
                 block = sp.csr_array(ones[:, None]) @ piece.G
             else:
-                block = sp.csr_array(piece.matrix.take(start, stop))
+                taken = piece.matrix.take(start, stop)
+                block = taken if is_sparse(taken) else sp.csr_array(taken)
                 if scale is not None:
-                    block = sp.csr_array(sp.diags_array(scale) @ block)
+                    block = scale_rows(block, scale)
                 if not right.identity:
                     block = block @ piece.G
             total = block if total is None else total + block
@@ -188,7 +190,7 @@ class ArrayRows(Blocks):
     """Rows and offsets that are arrays already: A (n, D) dense or CSR, C (n, J)."""
 
     def __init__(self, A: Any, C: Array) -> None:
-        self._A = sp.csr_array(A) if is_sparse(A) else A
+        self._A = canonical(A) if is_sparse(A) else A
         self._C = C
         self.n, self.dimension = (int(side) for side in A.shape)
         self.terms = int(C.shape[1])

@@ -15,10 +15,10 @@ import numpy.typing as npt
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
 from cvxqop.problem import refusals
-from cvxqop.problem.affine import record_count
 from cvxqop.problem.losses import ScalarLoss, huber, logistic, squared, squared_hinge
 from cvxqop.problem.private import PrivateData
-from cvxqop.problem.public import constant_array, number
+from cvxqop.problem.public import constant_array, record_count
+from cvxqop.problem.scales import ScaleReader
 from cvxqop.problem.weights import Weight
 
 __all__ = ["LinearTerm", "LossTerm", "TermReader"]
@@ -52,6 +52,8 @@ class TermReader:
 
     def __init__(self, private: PrivateData, text: Callable[[Any], str]) -> None:
         self._private, self._text = private, text
+        self._scales = ScaleReader(private, self._refuse)
+        self.scales: list[str] = []
         self.terms: list[LossTerm] = []
         self.linear: list[LinearTerm] = []
         self.rest: list[Any] = []
@@ -79,11 +81,11 @@ class TermReader:
             self._split(node.args[0], factor.times(-1.0), written)
         elif kind in ("reshape", "transpose", "conj", "promote") and node.args[0].size == 1:
             self._split(node.args[0], factor, written)
-        elif kind in ("multiply", "matmul") and self._scalar_side(node) is not None:
-            scalar, other = self._scalar_side(node) or (0.0, None)
+        elif kind in ("multiply", "matmul") and self._scales.scalar_side(node) is not None:
+            scalar, other = self._scales.scalar_side(node) or (0.0, None)
             self._split(other, factor.times(scalar), written)
         elif kind == "divide":
-            divided = self._divide(node, factor)
+            divided = self._scales.divide(node, factor)
             self._split(node.args[0], divided, written)
         else:
             self._loss(node, factor, kind)
@@ -91,7 +93,7 @@ class TermReader:
     def _loss(self, node: Any, factor: Weight, kind: str) -> None:
         """One term Σ_i φ(e_i), or a sum of several under one ``sum``."""
         if kind == "quad_over_lin" and node.axis is None:
-            self._add(squared, factor.over(self._positive(node.args[1])), node.args[0])
+            self._add(squared, factor.over(self._scales.positive(node.args[1])), node.args[0])
         elif kind == "power" and _cvxpy.exponent(node) == 2 and self._is_norm(node.args[0]):
             self._add(squared, factor, node.args[0].args[0])
         elif kind == "sum" and (node.axis is None or node.size == 1):
@@ -123,14 +125,14 @@ class TermReader:
             self._elementwise(node.args[0], factor)
         elif kind in ("promote", "broadcast"):
             self._refuse_shape(node)
-        elif kind in ("multiply", "matmul") and self._scalar_side(node) is not None:
-            scalar, other = self._scalar_side(node) or (0.0, None)
+        elif kind in ("multiply", "matmul") and self._scales.scalar_side(node) is not None:
+            scalar, other = self._scales.scalar_side(node) or (0.0, None)
             self._elementwise(other, factor.times(scalar))
         elif kind == "multiply" and not all(map(_cvxpy.has_variables, node.args)):
-            constant, other = self._constant_side(node)
-            self._elementwise(other, factor.weighted(self._weights(constant)))
+            constant, other = self._scales.constant_side(node)
+            self._elementwise(other, factor.weighted(self._scales.weights(constant)))
         elif kind == "divide":
-            self._elementwise(node.args[0], self._divide(node, factor))
+            self._elementwise(node.args[0], self._scales.divide(node, factor))
         elif kind == "power" and _cvxpy.exponent(node) == 2:
             inner = _cvxpy.kind(node.args[0])
             if inner == "abs":
@@ -140,7 +142,7 @@ class TermReader:
             else:
                 self._add(squared, factor, node.args[0])
         elif kind == "huber":
-            self._add(huber(self._positive(node.M)), factor, node.args[0])
+            self._add(huber(self._scales.positive(node.M)), factor, node.args[0])
         elif kind == "logistic":
             self._add(logistic, factor, node.args[0])
         else:
@@ -159,70 +161,31 @@ class TermReader:
             self._refuse("has a weight that is not finite")
         if _cvxpy.kind(argument) == "abs" and loss.even:
             argument = argument.args[0]
-        n = record_count(argument)
-        mean = n is not None and factor.depends_on(n)
+        mean = self._is_mean(factor, argument)
         self.terms.append(LossTerm(loss, factor.simplified(), argument, self._written, mean))
 
     def _add_linear(self, factor: Weight, factors: tuple[Any, ...]) -> None:
-        n = record_count(factors[0])
-        mean = n is not None and factor.depends_on(n)
+        mean = self._is_mean(factor, factors[0])
         self.linear.append(LinearTerm(factor.simplified(), factors, self._written, mean))
+
+    def _is_mean(self, factor: Weight, argument: Any) -> bool:
+        """Whether the weight holds 1/n; where n is private, no number is compared with it."""
+        self.scales += factor.scales
+        n = None if self._private.count_is_private else record_count(argument)
+        return n is not None and factor.depends_on(n)
 
     def _weighted_sum(self, node: Any, factor: Weight) -> None:
         """weights @ (…): a public vector times one entry a record."""
         left, right = node.args
-        constant, other = self._constant_side(node)
+        constant, other = self._scales.constant_side(node)
         if left.size == right.size and node.size == 1 and not _cvxpy.has_variables(constant):
             if not _cvxpy.is_linear(other):
-                self._elementwise(other, factor.weighted(self._weights(constant)))
+                self._elementwise(other, factor.weighted(self._scales.weights(constant)))
                 return
             if _cvxpy.has_variables(other):
                 self._add_linear(factor, (constant, other))
                 return
         self._refuse(refusals.COMBINES)
-
-    def _divide(self, node: Any, factor: Weight) -> Weight:
-        bottom = node.args[1]
-        inner = bottom.args[0] if _cvxpy.kind(bottom) == "promote" else bottom
-        if self._private.contains(bottom):
-            self._refuse_weights(bottom)
-        scalar = number(inner)
-        if scalar is None:
-            if _cvxpy.has_variables(bottom):
-                self._refuse("divides by a variable; it is not a sum of losses φ(a'θ + c)")
-            return factor.weighted(1.0 / self._weights(bottom))
-        if scalar == 0.0:
-            self._refuse("divides by zero")
-        if _cvxpy.kind(node.args[0]) == "sum" and scalar == node.args[0].args[0].size:
-            factor = factor.mean(int(scalar))
-        return factor.over(scalar)
-
-    def _scalar_side(self, node: Any) -> tuple[float, Any] | None:
-        for scalar, other in (node.args, node.args[::-1]):
-            if self._private.contains(scalar):
-                continue
-            inner = scalar.args[0] if _cvxpy.kind(scalar) == "promote" else scalar
-            value = number(inner)
-            if value is not None:
-                return value, other
-        return None
-
-    def _constant_side(self, node: Any) -> tuple[Any, Any]:
-        left, right = node.args
-        return (left, right) if not _cvxpy.has_variables(left) else (right, left)
-
-    def _weights(self, constant: Any) -> Array:
-        if self._private.contains(constant):
-            self._refuse_weights(constant)
-        value = constant_array(constant)
-        dense = value.toarray() if _cvxpy.is_sparse(value) else value
-        return np.asarray(dense, dtype=np.float64).reshape(-1)
-
-    def _positive(self, node: Any) -> float:
-        value = None if self._private.contains(node) else number(node)
-        if value is None or value <= 0:
-            self._refuse("needs a positive public constant in the place of its second argument")
-        return value
 
     def _is_norm(self, node: Any) -> bool:
         return bool(
@@ -242,13 +205,10 @@ class TermReader:
             self._refuse_atom(node, "maximum")
         return inner[0]
 
-    def _refuse_weights(self, constant: Any) -> NoReturn:
-        names = " and ".join(self._private.found_in(constant))
-        self._refuse(refusals.weights(names))
-
     def _refuse_shape(self, node: Any) -> NoReturn:
-        shapes = f"{tuple(node.args[0].shape)} to {tuple(node.shape)}"
-        self._refuse(f"broadcasts {self._text(node)} from shape {shapes}; {refusals.SHAPES}")
+        shapes = f" from shape {tuple(node.args[0].shape)} to {tuple(node.shape)}"
+        told = "" if self._private.count_is_private else shapes
+        self._refuse(f"broadcasts {self._text(node)}{told}; {refusals.SHAPES}")
 
     def _refuse_atom(self, node: Any, kind: str) -> NoReturn:
         self._refuse(refusals.of_atom(node, kind))

@@ -2,44 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Weight"]
+__all__ = ["Weight", "scale_statement"]
 
 Array = npt.NDArray[np.float64]
+
+_PLAIN = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Weight:
-    """A weight and the numbers it is made of: ``weight`` is a number or an array (n,)."""
+    """A weight and the numbers it is made of: ``weight`` is a number or an array (n,).
+
+    ``scales`` are the numbers in words, other than those that a formula is made of.
+    """
 
     value: float | Array = 1.0
     divisors: tuple[float, ...] = ()
     averaged: tuple[int, ...] = ()
+    scales: tuple[str, ...] = ()
 
     def times(self, scalar: float) -> Weight:
         """Multiplied by a number."""
-        divisors = (
-            (*self.divisors, 1.0 / scalar)
-            if scalar not in (0.0, 0.5, 1.0, 2.0)
-            else (self.divisors)
-        )
-        return Weight(self.value * scalar, divisors, self.averaged)
+        plain = scalar in (0.0, 0.5, 1.0, 2.0)
+        divisors = self.divisors if plain else (*self.divisors, 1.0 / scalar)
+        scales = self._scales(scalar, _text(abs(scalar)))
+        return replace(self, value=self.value * scalar, divisors=divisors, scales=scales)
 
     def over(self, scalar: float) -> Weight:
         """Divided by a number."""
-        return Weight(self.value / scalar, (*self.divisors, scalar), self.averaged)
+        divisors = (*self.divisors, scalar)
+        scales = self._scales(scalar, f"1/{abs(scalar):g}")
+        return replace(self, value=self.value / scalar, divisors=divisors, scales=scales)
 
     def mean(self, n: int) -> Weight:
         """Marked as a mean over n records."""
-        return Weight(self.value, self.divisors, (*self.averaged, n))
+        return replace(self, averaged=(*self.averaged, n))
 
     def weighted(self, weights: Array) -> Weight:
         """Multiplied by one number a record."""
-        return Weight(self.value * weights, self.divisors, self.averaged)
+        return replace(self, value=self.value * weights)
 
     def depends_on(self, n: int) -> bool:
         """Whether it holds a factor 1/n or 1/(2n). Small n are told by the structure alone."""
@@ -54,3 +61,33 @@ class Weight:
         if values.size == 0:
             return 1.0
         return float(values[0]) if np.all(values == values[0]) else values
+
+    def _scales(self, scalar: float, text: str) -> tuple[str, ...]:
+        if abs(scalar) in _PLAIN or scalar == 0.0 or text in self.scales:
+            return self.scales
+        return (*self.scales, text)
+
+
+def _text(scalar: float) -> str:
+    inverse = 1.0 / scalar if scalar else 0.0
+    whole = round(inverse) if inverse < 1e15 else 0
+    return f"1/{whole}" if whole > 1 and abs(inverse - whole) < 1e-9 * whole else f"{scalar:g}"
+
+
+def scale_statement(scales: Sequence[str]) -> str | None:
+    """What has to be assumed of the numbers in the weights where the number of records is private.
+
+    Examples
+    --------
+    >>> scale_statement(["1/100"])
+    'The factor 1/100 of the loss is a public number and not the number of records.'
+    """
+    distinct = list(dict.fromkeys(scales))
+    if not distinct:
+        return None
+    if len(distinct) == 1:
+        subject, rest = f"factor {distinct[0]}", "is a public number"
+    else:
+        subject = f"factors {', '.join(distinct[:-1])} and {distinct[-1]}"
+        rest = "are public numbers"
+    return f"The {subject} of the loss {rest} and not the number of records."

@@ -9,6 +9,7 @@ import numpy as np
 
 from cvxqop.problem.analysis import read
 from cvxqop.problem.describe import describe
+from cvxqop.problem.glm import glm_loss
 
 rng = np.random.default_rng(0)
 N, D = 11, 3
@@ -68,3 +69,24 @@ def test_no_entry_of_an_array():
     entries = {f"{abs(x):.3g}"[:4] for x in np.r_[X.ravel(), Y]}
     assert not entries & set(re.findall(r"\d+\.\d+", text))
     assert "private[1][i] · private[0][i] times a public factor up to" in text
+
+
+def test_labels_that_multiply_the_intercept_are_pointed_out():
+    y = np.sign(Y)
+    line = (
+        "  private[1][i] multiplies the whole row, its public part (the 1 of an intercept) included"
+    )
+    loss = cp.sum(cp.logistic(-cp.multiply(y, X @ w + b)))
+    assert line in describe(read(cp.Problem(cp.Minimize(loss)), [X, y]))
+    for other in (
+        cp.sum(cp.logistic(-cp.multiply(y, X @ w))),
+        cp.sum_squares(X @ w + b - y),
+        cp.sum_squares(X @ w - cp.multiply(y, b)),
+    ):
+        assert "multiplies the whole row" not in describe(
+            read(cp.Problem(cp.Minimize(other)), [X, y])
+        )
+    text = describe(read(cp.Problem(cp.Minimize(glm_loss("logistic", X, y, w, intercept=b))), []))
+    assert "  y is cut to [−1, 1]: row_norm bounds the rest of the private part" in text
+    assert "multiplies the whole row" not in text
+    assert "Public part of a: norm 1\n" in text

@@ -97,7 +97,7 @@ def test_texts_do_not_say_how_many_records_there_are():
     words = [*erm.terms, *erm.private_names, *erm.public_data, erm.texts.row]
     assert not any(str(N) in text for text in words)
     assert erm.terms == (
-        "sum(multiply(const(n,), square(private[0](n,3) @ w - private[1](n,) + const(n,))))",
+        "sum(multiply(const, square(private[0](n,3) @ w - private[1](n,) + const)))",
     )
 
 
@@ -173,3 +173,20 @@ def test_bad_anchor():
         erm.constants(Bounds(1.0, 1.0), np.ones(2))
     with pytest.raises(OptionError, match="anchor must be finite"):
         erm.clipped(Bounds(1.0, 1.0), np.full(D, np.nan))
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (lambda loss: loss, None),
+        (lambda loss: 0.25 * (loss / 4) * 2, None),
+        (lambda loss: loss / 100, "The factor 1/100 of the loss is a public number"),
+        (lambda loss: 0.3 * loss, "The factor 0.3 of the loss is a public number"),
+        (lambda loss: (1 / 7) * loss / 3, "The factors 1/3 and 1/7 of the loss are public numbers"),
+    ],
+)
+def test_scale_statement(factor, words):
+    problem = cp.Problem(cp.Minimize(factor(cp.sum_squares(X @ w - Y)) + 0.1 * cp.norm1(w)))
+    found = read(problem, [X, Y], adjacency="add_remove").scale_statement
+    assert found == (words and f"{words} and not the number of records.")
+    assert read(problem, [X, Y]).scale_statement is None

@@ -26,25 +26,29 @@ t = X @ w + b
 WRITTEN = {
     "squared": cp.sum_squares(t - Y),
     "huber": cp.sum(cp.huber(t - Y, 0.7)),
-    "logistic": cp.sum(cp.logistic(-cp.multiply(Y, t))),
-    "squared_hinge": cp.sum(cp.square(cp.pos(1 - cp.multiply(Y, t)))),
+    "logistic": cp.sum(cp.logistic(-cp.multiply(SIGN, t))),
+    "squared_hinge": cp.sum(cp.square(cp.pos(1 - cp.multiply(SIGN, t)))),
 }
+
+
+def target(name):
+    return Y if name in ("squared", "huber") else SIGN
 
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_same_as_written_out(name, agrees):
-    term = glm_loss(name, X, Y, w, intercept=b, threshold=0.7)
+    term = glm_loss(name, X, target(name), w, intercept=b, threshold=0.7)
     rest = 0.5 * cp.norm1(w)
     problem = cp.Problem(cp.Minimize(0.5 * term + rest))
     assert problem.is_dcp()
     erm = read(problem, [])
-    other = read(cp.Problem(cp.Minimize(0.5 * WRITTEN[name] + rest)), [X, Y])
+    other = read(cp.Problem(cp.Minimize(0.5 * WRITTEN[name] + rest)), [X, target(name)])
     bounds = Bounds(1.5, offset=2.0)
-    assert erm.constants(bounds) == other.constants(bounds)
+    # Written out, the labels make the intercept's 1 private, so that row_norm has to bound it too.
+    wide = bounds if target(name) is Y else Bounds(np.hypot(1.5, 1.0), offset=2.0)
+    assert erm.constants(bounds) == other.constants(wide)
     assert erm.variables == other.variables
-    for one, two in zip(
-        erm.clipped(bounds).blocks(5), other.clipped(bounds).blocks(5), strict=True
-    ):
+    for one, two in zip(erm.clipped(bounds).blocks(5), other.clipped(wide).blocks(5), strict=True):
         np.testing.assert_allclose(one[0], two[0], atol=1e-15)
         np.testing.assert_allclose(one[1], two[1], atol=1e-15)
     agrees(erm, 0.5 * WRITTEN[name] + rest)
@@ -52,12 +56,12 @@ def test_same_as_written_out(name, agrees):
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_value_and_gradient(name):
-    term = glm_loss(name, X, Y, 2 * w + 1, intercept=b, threshold=0.7)
+    term = glm_loss(name, X, target(name), 2 * w + 1, intercept=b, threshold=0.7)
     written = {
         "squared": cp.sum_squares(X @ (2 * w + 1) + b - Y),
         "huber": cp.sum(cp.huber(X @ (2 * w + 1) + b - Y, 0.7)),
-        "logistic": cp.sum(cp.logistic(-cp.multiply(Y, X @ (2 * w + 1) + b))),
-        "squared_hinge": cp.sum(cp.square(cp.pos(1 - cp.multiply(Y, X @ (2 * w + 1) + b)))),
+        "logistic": cp.sum(cp.logistic(-cp.multiply(SIGN, X @ (2 * w + 1) + b))),
+        "squared_hinge": cp.sum(cp.square(cp.pos(1 - cp.multiply(SIGN, X @ (2 * w + 1) + b)))),
     }[name]
     w.value, b.value = np.array([0.2, -0.1, 0.4]), np.array(0.3)
     assert term.value == pytest.approx(written.value, rel=1e-12)
@@ -191,7 +195,58 @@ def test_theta_must_be_affine():
         read_expression(glm_loss("squared", X, Y, cp.abs(w)), [])
 
 
-def test_mean_under_add_remove():
-    term = glm_loss("squared", X, Y, w) / N
-    with pytest.raises(ProblemError, match="divided by the number of records"):
-        read_expression(term, [], adjacency="add_remove")
+def test_a_factor_under_add_remove_is_said():
+    """Whether it equals 1/n is not looked at, so that nothing depends on n."""
+    for n in (N, N + 1):
+        term = 0.5 * (glm_loss("squared", X, Y, w) / n)
+        erm = read_expression(term, [], adjacency="add_remove")
+        assert erm.scale_statement == (
+            f"The factor 1/{n} of the loss is a public number and not the number of records."
+        )
+        assert not erm.mean
+
+
+@pytest.mark.parametrize("name", ["logistic", "squared_hinge"])
+def test_the_intercept_of_a_classifier_is_public(name):
+    """R² = row_norm² + 1, and a record with ‖x‖ = row_norm and a label ±1 is not touched."""
+    rows = X / np.linalg.norm(X, axis=1)[:, None] * (1 - 1e-12)
+    erm = read_expression(glm_loss(name, rows, SIGN, w, intercept=b), [])
+    assert erm.row_norm(Bounds(1.0)) == pytest.approx(np.sqrt(2.0), rel=1e-15)
+    A, _ = erm.clipped(Bounds(1.0, offset=1.0)).take(0, N)
+    np.testing.assert_array_equal(A, -SIGN[:, None] * np.c_[rows, np.ones(N)])
+    twice = read_expression(glm_loss(name, rows, SIGN, w, intercept=2 * b + 1), [])
+    assert twice.row_norm(Bounds(1.0)) == pytest.approx(np.sqrt(5.0), rel=1e-15)
+    shared = read_expression(glm_loss(name, rows, SIGN, w, intercept=w[0]), [])
+    assert shared.row_norm(Bounds(1.0)) == pytest.approx(2.0, rel=1e-15)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_labels_beyond_one_are_cut(kind):
+    wild = np.array([1e300, -7.0, 0.3, 0.0, 1.0, -1.0, 2.0, -1e-300, *np.ones(N - 8)])
+    erm = read_expression(glm_loss("logistic", kind(X), wild, w, intercept=b), [])
+    A, _ = erm.clipped(Bounds(100.0)).take(0, N)
+    A = A.toarray() if sp.issparse(A) else A
+    np.testing.assert_allclose(A, -np.clip(wild, -1, 1)[:, None] * np.c_[X, np.ones(N)])
+    for A, _ in erm.clipped(Bounds(0.01)).blocks(4):
+        A = A.toarray() if sp.issparse(A) else A
+        assert np.linalg.norm(A, axis=1).max() <= np.hypot(0.01, 1.0)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_label_that_is_not_finite(bad):
+    labels = SIGN.copy()
+    labels[2] = bad
+    erm = read_expression(glm_loss("logistic", X, labels, w, intercept=b), [])
+    with pytest.raises(ProblemError, match="NaN or infinite"):
+        erm.clipped(Bounds(1.0)).check_finite()
+    assert not erm.clipped(Bounds(1.0), nonfinite="zero").take(2, 3)[0].any()
+
+
+def test_finite_rows_with_huge_entries():
+    """Entries whose squares overflow are clipped and not taken for infinite; labels cut first."""
+    huge = X.copy()
+    huge[1] = [3e300, 4e300, 0.0]
+    erm = read_expression(glm_loss("logistic", huge, 1e308 * SIGN, w, intercept=b), [])
+    A, _ = erm.clipped(Bounds(1.0)).take(1, 2)
+    expected = -SIGN[1] * np.sqrt(2) * np.array([0.6, 0.8, 0, 0])
+    np.testing.assert_allclose(A[0], expected, rtol=1e-9, atol=1e-200)

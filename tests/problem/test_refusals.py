@@ -322,35 +322,29 @@ REFUSED = {
         {"adjacency": "add_remove"},
         r"is divided by the number of records.*Write the sum and multiply the regulariser",
     ),
-    "divided by n": (
-        minimise(LS / N),
+    "mean of labels under add_remove": (
+        minimise(cp.mean(cp.logistic(CX @ w) - cp.multiply(CY, CX @ w))),
         [X, Y],
         {"adjacency": "add_remove"},
         r"is divided by the number of records",
     ),
-    "divided by 2n": (
-        minimise(LS / (2 * N)),
+    "scaled mean under add_remove": (
+        minimise(0.5 * cp.mean(cp.square(X @ w - Y))),
         [X, Y],
         {"adjacency": "add_remove"},
         r"is divided by the number of records",
     ),
-    "times 1/n": (
-        minimise((1 / N) * LS),
+    "sum over another number under add_remove": (
+        minimise(cp.sum(cp.square(X @ w - Y)) / (N + 1)),
         [X, Y],
         {"adjacency": "add_remove"},
-        r"is divided by the number of records",
+        r"is a sum that is divided by a number",
     ),
-    "half and 1/n": (
-        minimise(0.5 * (LS / N)),
+    "public number as an array under add_remove": (
+        minimise(cp.sum_squares(X @ w + np.array([2.7]) - Y)),
         [X, Y],
         {"adjacency": "add_remove"},
-        r"is divided by the number of records",
-    ),
-    "quad_over_lin n": (
-        minimise(cp.quad_over_lin(X @ w - Y, float(N))),
-        [X, Y],
-        {"adjacency": "add_remove"},
-        r"is divided by the number of records",
+        r"write one number for all records as a number and not as an array",
     ),
     "public weights under add_remove": (
         minimise(cp.sum(cp.multiply(S, cp.square(X @ w - Y)))),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from cvxqop.errors import ProblemError
 from cvxqop.problem.analysis import read
 from cvxqop.problem.bounds import Bounds
 
@@ -94,3 +95,70 @@ def test_same_reading_for_few_records(index, n):
         erm = read(cp.Problem(cp.Minimize(loss + 1.0)), private, adjacency="add_remove")
         found.append((erm.constants(bounds), erm.has_offset, erm.labelled, erm.row_parts))
     assert len(set(found)) <= 1
+
+
+LONG = rng.standard_normal((101, D)), rng.standard_normal(101), rng.uniform(0.5, 2, (101, D))
+
+
+def scaled(X, y, W):
+    """Losses with numbers that some n equals, and with public arrays of one row a record."""
+    w, b = cp.Variable(D, name="w"), cp.Variable((1,), name="b")
+    residual, column = X @ w - y, W[:, 0].copy()
+    loss = cp.sum_squares(residual)
+    yield loss / 100
+    yield loss / 50
+    yield 0.5 * (loss / 2)
+    yield 0.01 * loss
+    yield cp.quad_over_lin(residual, 3.0)
+    yield np.array([3.0]) * loss
+    yield cp.mean(cp.square(residual))
+    yield cp.sum(cp.square(residual)) / 100
+    yield cp.sum(cp.square(residual)) / 3
+    yield cp.mean(cp.logistic(X @ w) - cp.multiply(y, X @ w))
+    yield cp.sum(cp.multiply(column, cp.square(residual)))
+    yield column @ cp.square(residual)
+    yield cp.sum(cp.square(residual) / column)
+    yield cp.sum_squares(residual / column)
+    yield cp.sum_squares(cp.multiply(column, residual))
+    yield cp.sum_squares(residual + column)
+    yield cp.sum_squares(residual + W[:, :1] @ b)
+    yield cp.sum_squares((cp.Constant(X) - W) @ w - y)
+    yield cp.sum_squares(residual + 2.7)
+    yield cp.sum_squares(residual + np.array([2.7]))
+    yield cp.sum_squares(residual + W[0] @ w)
+    yield cp.sum_squares(np.ones((len(y), 1)) @ b + residual)
+    yield cp.sum(cp.multiply(np.full(len(y), 2.0), cp.square(residual)))
+    yield cp.sum(residual)
+    yield cp.norm1(residual)
+    yield cp.sum_squares(cp.reshape(X @ w, (len(y), 1), order="F") - y)
+    yield cp.sum_squares(cp.cumsum(X @ w) - y)
+    yield cp.sum_squares(X @ cp.Variable((D, 2), name="V"))
+
+
+CASES = len(list(scaled(*LONG)))
+
+
+@pytest.mark.filterwarnings("ignore:This use of:UserWarning")
+@pytest.mark.parametrize("case", range(CASES))
+def test_nothing_depends_on_the_number_of_records(case):
+    """Under add_remove n is private: same outcome, same words, and n in none of them."""
+    outcomes = {}
+    for n in (1, 2, 3, 50, 100, 101):
+        X, y, W = (part[:n].copy() for part in LONG)
+        loss = list(scaled(X, y, W))[case]
+        try:
+            erm = read(cp.Problem(cp.Minimize(loss)), [X, y], adjacency="add_remove")
+        except ProblemError as error:
+            outcomes[n] = str(error)
+        else:
+            bounds = erm.constants(Bounds(0.7, offset=0.4))
+            outcomes[n] = (bounds, erm.row_parts, erm.texts, erm.mean, erm.scale_statement)
+    few = {1: outcomes.pop(1)}
+    assert len(set(outcomes.values())) == 1
+    if SHAPES_DECIDE.get(case) is None:
+        assert few[1] == outcomes[2]
+
+
+SHAPES_DECIDE = {
+    25: "(1, 1) − (1,) is one number, (n, 1) − (n,) is n² numbers: no loss but for n = 1"
+}
