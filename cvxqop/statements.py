@@ -36,6 +36,8 @@ def assumptions_of(
         "The bounds, the anchor, the radius, the regulariser, the constraints and the choice of "
         "mechanism were fixed without looking at the private data."
     )
+    if erm.scale_statement is not None:
+        sentences.append(erm.scale_statement)
     if erm.public_data:
         sentences.append("Known to everyone: " + "; ".join(erm.public_data) + ".")
     sentences.append(
