@@ -320,5 +320,5 @@ def test_a_public_factor_is_stated_under_add_remove():
     theta = cp.Variable(5)
     problem = cp.Problem(cp.Minimize(0.01 * cp.sum_squares(X @ theta - y)))
     plan = cvxqop.plan(problem, private=[X, y], adjacency="add_remove", **PAY)
-    assert any("0.01" in text and "public" in text for text in plan.guarantee.assumptions)
+    assert any("1/100" in text and "public" in text for text in plan.guarantee.assumptions)
     assert not any("50" in text for text in plan.guarantee.assumptions)
