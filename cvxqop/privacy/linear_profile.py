@@ -79,7 +79,8 @@ def _rayleigh(eps: Array, v: float) -> Array:
     with np.errstate(under="ignore"):
         right = np.exp(-0.5 * x0**2) * tail * slack
     low = np.minimum(eps - 0.5 * v * v, 0.0)
-    return np.where(x0 >= 0.0, right * UP, -np.expm1(low) + np.exp(low) * tail + 2.0**-50)
+    left = -np.expm1(low) + np.exp(low) * tail + 2.0**-50
+    return np.asarray(np.where(x0 >= 0.0, right * UP, left))
 
 
 def _by_quadrature(eps: Array, v: float, freedom: int, mu_release: float) -> Array:
