@@ -19,7 +19,7 @@ from cvxqop.errors import (
 from cvxqop.privacy.budget import Budget
 from cvxqop.privacy.gaussian import Gaussian
 from cvxqop.privacy.linear import Linear
-from cvxqop.privacy.mechanism import Wishart
+from cvxqop.privacy.wishart_mechanism import Wishart
 from cvxqop.privatize import _solve_method, explain, plan, private_loss, privatize
 from cvxqop.problem.anchor import CommonMinimizer
 from cvxqop.problem.bounds import Bounds

@@ -13,9 +13,9 @@ from cvxqop.errors import OptionError
 from cvxqop.privacy.budget import Budget
 from cvxqop.privacy.gaussian import Gaussian
 from cvxqop.privacy.linear import Linear
-from cvxqop.privacy.mechanism import Wishart
 from cvxqop.privacy.profile import check_privacy
 from cvxqop.privacy.wishart import Adjacency
+from cvxqop.privacy.wishart_mechanism import Wishart
 from cvxqop.problem.bounds import Bounds
 
 __all__ = ["Settings"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from cvxqop.privacy.gaussian import CalibratedGaussian
-from cvxqop.privacy.mechanism import CalibratedWishart, Mechanism
+from cvxqop.privacy.mechanism import Mechanism
+from cvxqop.privacy.wishart_mechanism import CalibratedWishart
 from cvxqop.problem.anchor import CommonMinimizer
 from cvxqop.problem.erm import ERM, Constants
 from cvxqop.settings import Settings

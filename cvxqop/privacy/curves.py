@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from cvxqop.privacy import wishart
 from cvxqop.privacy.composition import Curve
-from cvxqop.privacy.mechanism import CalibratedWishart, Mechanism
+from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.privacy.profile import gaussian_profile
 from cvxqop.privacy.quadrature import chi_mean, converged
+from cvxqop.privacy.wishart_mechanism import CalibratedWishart
 
 __all__ = ["curves_of"]
 

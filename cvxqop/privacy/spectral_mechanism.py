@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from cvxqop.errors import CalibrationError
 from cvxqop.privacy import spectral
-from cvxqop.privacy.mechanism import CalibratedWishart, Sensitivity
+from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.profile import gaussian_mu
 from cvxqop.privacy.release import GaussianRelease
+from cvxqop.privacy.wishart_mechanism import CalibratedWishart
 
 __all__ = ["CalibratedSpectral", "calibrate_spectral"]
 
@@ -66,7 +67,8 @@ def calibrate_spectral(
 ) -> CalibratedSpectral:
     """σ², m and the guard by the spectral bound; m, where free, by the utility bound.
 
-    Parameters are those of :meth:`cvxqop.privacy.mechanism.Wishart.calibrate`, which calls this
+    Parameters are those of
+    :meth:`cvxqop.privacy.wishart_mechanism.Wishart.calibrate`, which calls this
     for losses of rank above one.
 
     Raises

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from scipy.special import gammaincinv
 
 from cvxqop.privacy.profile import gaussian_mu
-from cvxqop.privacy.wishart import Adjacency, Loss, one_sided
+from cvxqop.privacy.wishart import Adjacency
+from cvxqop.privacy.wishart_loss import Loss, one_sided
 
 __all__ = ["WishartShares", "choose_wishart", "release_share", "wishart_excess_risk"]
 

@@ -17,8 +17,9 @@ from cvxqop.privacy.composition import Curve, compose
 from cvxqop.privacy.curves import curves_of
 from cvxqop.privacy.gaussian import Gaussian
 from cvxqop.privacy.linear import Linear
-from cvxqop.privacy.mechanism import Sensitivity, Wishart
+from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.profile import gaussian_mu, gaussian_profile
+from cvxqop.privacy.wishart_mechanism import Wishart
 
 
 def sensitivity(**changes):

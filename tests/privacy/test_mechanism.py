@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvxqop.errors import CalibrationError, OptionError
-from cvxqop.privacy.mechanism import Sensitivity, Wishart
+from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.noise import SeededNoise
 from cvxqop.privacy.utility import choose_wishart
+from cvxqop.privacy.wishart_mechanism import Wishart
 
 
 def sensitivity(**changes):

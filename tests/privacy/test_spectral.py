@@ -13,7 +13,7 @@ from scipy.special import gammainc
 
 from cvxqop.errors import CalibrationError
 from cvxqop.privacy import spectral, wishart
-from cvxqop.privacy.mechanism import Sensitivity, Wishart
+from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.smallest_eigenvalue import (
     edelman_log_constant,
     log_eigenvalue_density,
@@ -22,6 +22,7 @@ from cvxqop.privacy.smallest_eigenvalue import (
     smallest_eigenvalue_tail,
 )
 from cvxqop.privacy.spectral_mechanism import CalibratedSpectral
+from cvxqop.privacy.wishart_mechanism import Wishart
 
 
 def sensitivity(**changes):
