@@ -93,8 +93,8 @@ class Linear:
         """The smallest noise of this mechanism that is (ε, δ)-differentially private.
 
         Parameters are those of
-        :meth:`cvxqop.privacy.wishart_mechanism.Wishart.calibrate`; ``radius`` moves the choice of μ. With "classic" and a release, s_a is raised where its slack does
-        not cover the release.
+        :meth:`cvxqop.privacy.wishart_mechanism.Wishart.calibrate`; ``radius`` moves the choice of
+        μ. With "classic" and a release, s_a is raised where its slack does not cover the release.
 
         Raises
         ------
