@@ -10,7 +10,12 @@ and Φ(z) − Φ(p) ≥ ½ ‖z − p‖²_M because p is the minimiser. Hence, 
     gap ≤ slack + ½ ρ²,      ‖z − p‖_M ≤ ½ (ρ + sqrt(ρ² + 4 slack)),      ‖z − p‖ ≤ ‖z − p‖_M / √m.
 
 u from one splitting step is the Fenchel-Young form of theory §7, u from a step of length 1/m with
-M = m I is its fused form. Every bound includes the rounding of the gradient and of u.
+M = m I is its fused form. The theta form bounds Φ(p) from below at θ = prox_{ωg}(x) in place of z:
+with r = ∇f(θ) + u_g + u_C, u_g ∈ ∂g(θ) and u_C normal to C at z,
+
+    gap ≤ f(z) + g(z) − [ f(θ) + g(θ) + u_C'(θ − z) − ½ ‖r‖²_{M⁻¹} ],    ‖z − p‖ ≤ sqrt(2 gap / m).
+
+Every bound includes the rounding of the gradient and of u.
 """
 
 from __future__ import annotations
@@ -26,9 +31,12 @@ from scipy.linalg.lapack import dtrtrs
 from cvxqop.solve.oracle import EPS, Evaluation, Smooth
 from cvxqop.solve.rest import Candidate
 
-__all__ = ["Certificate", "Curvature", "certify", "localised"]
+__all__ = ["Certificate", "Curvature", "certify", "localised", "smallest", "theta_form"]
 
 Array = npt.NDArray[np.float64]
+
+VALUE_ROUNDING = 1e-12
+"""Relative rounding of a sum of losses, blocked: a hundred times what was measured."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +150,51 @@ def certify(evaluation: Evaluation, candidate: Candidate, curvature: Curvature) 
     return Certificate(float(slack + 0.5 * rho * rho), float(distance) + candidate.violation)
 
 
+def theta_form(
+    at_z: tuple[Evaluation, float],
+    at_theta: tuple[Evaluation, float],
+    foot: Array,
+    theta: Array,
+    u_g: Array,
+    normal: Array,
+    curvature: Curvature,
+) -> Certificate:
+    """The theta form for a point z of C: needs f and g at θ as well as at z.
+
+    Parameters
+    ----------
+    at_z, at_theta : (Evaluation, float)
+        f and g at each of the two points.
+    foot, theta : (D,) arrays
+        A point of C at which ``normal`` is normal to C (it takes the place of z in the product
+        with u_C), and prox_{ωg}(x).
+    u_g, normal : (D,) arrays
+        A subgradient of g at θ, and u_C.
+    curvature : Curvature
+        M below ∇²f everywhere.
+    """
+    m = curvature.least
+    (f_z, g_z), (f_theta, g_theta) = at_z, at_theta
+    if not (m > 0.0 and np.all(np.isfinite(f_theta.gradient))):
+        return Certificate(np.inf, np.inf)
+    rho = curvature.dual_norm(f_theta.gradient + u_g + normal) + f_theta.error / np.sqrt(m)
+    pull = float(normal @ (theta - foot))
+    sizes = abs(f_z.value) + abs(f_theta.value) + abs(g_z) + abs(g_theta) + abs(pull)
+    gap = f_z.value + g_z - f_theta.value - g_theta - pull + 0.5 * rho * rho
+    # Parts of f may cancel in its value; the error of its gradient knows their size.
+    parts = (f_z.error + f_theta.error) * float(np.linalg.norm(foot) + np.linalg.norm(theta))
+    gap = max(gap, 0.0) + VALUE_ROUNDING * sizes + 4.0 * parts
+    return Certificate(float(gap), float(np.sqrt(2.0 * gap / m)))
+
+
+def smallest(*certificates: Certificate) -> Certificate:
+    """The smallest of several bounds on the same point, gap and distance apart."""
+    return Certificate(
+        min(certificate.gap for certificate in certificates),
+        min(certificate.distance for certificate in certificates),
+    )
+
+
 def localised(
     smooth: Smooth, candidate: Candidate, evaluation: Evaluation, first: Certificate
 ) -> Certificate:
@@ -156,5 +209,5 @@ def localised(
             break
         local = Curvature(smooth.hessian(candidate.point, best.distance))
         found = certify(evaluation, candidate, local)
-        best = Certificate(min(best.gap, found.gap), min(best.distance, found.distance))
+        best = smallest(best, found)
     return best

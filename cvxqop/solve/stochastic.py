@@ -12,13 +12,13 @@ the mean operator, not at the minimiser (theory §7). Only the certificate shows
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from cvxqop.solve.certificate import Curvature
+from cvxqop.solve.certificate import Curvature, smallest, theta_form
 from cvxqop.solve.monitor import Goal, Monitor
 from cvxqop.solve.newton import Certified, judge
 from cvxqop.solve.oracle import FiniteSum
@@ -99,15 +99,27 @@ def plain_step_length(smooth: FiniteSum) -> float:
 def certified_point(
     smooth: FiniteSum, rest: Rest, z: Array, x: Array, step: float, curvature: Curvature
 ) -> Certified:
-    """Certify z as it is, with the subgradient of one exact splitting step beside it."""
+    """Certify z as it is, by the smallest bound that one exact splitting step gives."""
     evaluation = smooth.evaluate(z)
     if rest.fused:
         exact = rest.candidate(z - step * evaluation.gradient, step)
-    else:
-        theta, u_g = rest.prox_penalty(x, step)
-        projection = rest.project(2.0 * theta - x - step * evaluation.gradient)
-        exact = rest.split_candidate(u_g, projection, step)
-    return judge(evaluation, rest.transferred(exact, z), rest, curvature)
+        return judge(evaluation, rest.transferred(exact, z), rest, curvature)
+    theta, u_g = rest.prox_penalty(x, step)
+    projection = rest.project(2.0 * theta - x - step * evaluation.gradient)
+    exact = rest.split_candidate(u_g, projection, step)
+    found = judge(evaluation, rest.transferred(exact, z), rest, curvature)
+    if projection.slack > 0.0 or projection.violation > 0.0:
+        return found
+    other = theta_form(
+        (evaluation, rest.value(z)),
+        (smooth.evaluate(theta), rest.value(theta)),
+        projection.point,
+        theta,
+        u_g,
+        projection.normal / step,
+        curvature,
+    )
+    return replace(found, certificate=smallest(found.certificate, other))
 
 
 def variance_reduced(
