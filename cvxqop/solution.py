@@ -291,6 +291,15 @@ class PrivateSolution:
         return self.guarantee.assumptions
 
     @property
+    def certificate(self) -> float | None:
+        """Δ that the solve was certified to before the release; None where none is needed.
+
+        The promise alone: how close the solver really came is not private.
+        """
+        release = self.mechanism.release
+        return None if release is None else release.accuracy
+
+    @property
     def reproducible(self) -> bool:
         """True when a seed was given, and then the release is not private."""
         return any("seed" in caveat for caveat in self.guarantee.caveats)
@@ -304,6 +313,7 @@ class PrivateSolution:
         return {
             "values": {v.name(): np.asarray(x).tolist() for v, x in self.values.items()},
             "solver": self.solver,
+            "certificate": self.certificate,
             **self.guarantee.to_dict(),
         }
 

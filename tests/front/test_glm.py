@@ -49,6 +49,7 @@ def test_logistic_release(adjacency):
     assert np.abs(solution[theta] - exact).max() < 7.0 * release.scale
     assert np.abs(solution[theta] - exact).max() > 0.01 * release.scale  # the noise is there
     assert solution.private_loss is None
+    assert solution.certificate == 1e-6
 
 
 def test_spellings_agree():
