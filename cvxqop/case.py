@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.privacy.gaussian import Gaussian
@@ -155,6 +156,18 @@ class Case:
             )
         return [loss.times(float(weight)) for loss, weight in self.erm.losses]
 
+    def _block_rows(self) -> int:
+        """Records in a block: by D where rows are dense, by their fill where they are sparse.
+
+        Products of sparse blocks fill up as they are added, so that few and large blocks are best.
+        """
+        D = max(1, self.erm.dimension)
+        first, _ = self.rows.take(0, min(self.rows.n, 256))
+        if not sp.issparse(first) or not first.shape[0]:
+            return max(64, BLOCK_ENTRIES // D)
+        fill = max(first.nnz / first.shape[0], D / 64)
+        return max(64, int(4 * BLOCK_ENTRIES / fill))
+
     def reanchored(self, anchor: Array, offset: float) -> Case:
         """The same records, cut to |a'θ + c| ≤ offset at another public anchor."""
         settings = self.settings
@@ -164,8 +177,7 @@ class Case:
     def blocks(self) -> Iterator[tuple[Any, ...]]:
         """Clipped row blocks, with the public weights of their records where there are any."""
         weights = [weight for _, weight in self.erm.losses]
-        n = self.rows.n
-        size = max(64, BLOCK_ENTRIES // max(1, self.erm.dimension))
+        n, size = self.rows.n, self._block_rows()
         for start in range(0, n, size):
             stop = min(start + size, n)
             A, C = self.rows.take(start, stop)
