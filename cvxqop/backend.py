@@ -72,9 +72,4 @@ class Backend:
                 )
         stotos.check_stotos(*rest, **options)
         stochastic = options.get("variant", "newton") != "newton"
-        if stochastic and not options.get("finish", True):
-            raise OptionError(
-                "solver_options: finish=False returns points that are not certified, and only "
-                "certified ones may be released. Use it with cvxqop.solve.stotos on public data."
-            )
         return cls(name, options, touches_records=not quadratic or stochastic)

@@ -13,7 +13,7 @@ from cvxpy.error import SolverError
 from cvxqop import _cvxpy
 from cvxqop.backend import STOTOS, Backend
 from cvxqop.case import Case
-from cvxqop.errors import PrivateSolverError, sealed
+from cvxqop.errors import AccuracyError, PrivateSolverError, sealed
 from cvxqop.privacy.gaussian import CalibratedGaussian
 from cvxqop.privacy.symmetric import SymmetricDraw
 from cvxqop.solution import PrivateLoss, PrivateSolution
@@ -131,6 +131,12 @@ def _from_records(case: Case, backend: Backend) -> PrivateSolution:
         progress=case.settings.verbose,
         **backend.options,
     )
+    if answer.distance is None or not answer.distance <= release.accuracy:
+        raise AccuracyError(
+            "The point that STOTOS stopped at (finish=False) is not certified to the accuracy that "
+            "the release needs. Nothing was released, and the charge for this draw stands. Leave "
+            "out finish=False, or take more iterations."
+        )
     theta = release.apply(answer.theta, noise)
     theta = prox.split(erm.variables, None, erm.constraints).project(theta).point
     values: dict[Any, Any] = dict(erm.unstack(np.asarray(theta)))
