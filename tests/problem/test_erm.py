@@ -180,9 +180,12 @@ def test_bad_anchor():
     [
         (lambda loss: loss, None),
         (lambda loss: 0.25 * (loss / 4) * 2, None),
-        (lambda loss: loss / 100, "The factor 1/100 of the loss is a public number"),
+        (lambda loss: 0.01 * loss, "The factor 1/100 of the loss is a public number"),
         (lambda loss: 0.3 * loss, "The factor 0.3 of the loss is a public number"),
-        (lambda loss: (1 / 7) * loss / 3, "The factors 1/3 and 1/7 of the loss are public numbers"),
+        (
+            lambda loss: (1 / 7) * ((1 / 3) * loss),
+            "The factors 1/7 and 1/3 of the loss are public numbers",
+        ),
     ],
 )
 def test_scale_statement(factor, words):

@@ -198,7 +198,9 @@ def test_theta_must_be_affine():
 def test_a_factor_under_add_remove_is_said():
     """Whether it equals 1/n is not looked at, so that nothing depends on n."""
     for n in (N, N + 1):
-        term = 0.5 * (glm_loss("squared", X, Y, w) / n)
+        with pytest.raises(ProblemError, match="divided by a number"):
+            read_expression(glm_loss("squared", X, Y, w) / n, [], adjacency="add_remove")
+        term = 0.5 * ((1 / n) * glm_loss("squared", X, Y, w))
         erm = read_expression(term, [], adjacency="add_remove")
         assert erm.scale_statement == (
             f"The factor 1/{n} of the loss is a public number and not the number of records."

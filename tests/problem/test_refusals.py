@@ -340,6 +340,12 @@ REFUSED = {
         {"adjacency": "add_remove"},
         r"is a sum that is divided by a number",
     ),
+    "sum of squares over a number under add_remove": (
+        minimise(cp.sum_squares(X @ w - Y) / N),
+        [X, Y],
+        {"adjacency": "add_remove"},
+        r"is a sum that is divided by a number",
+    ),
     "public number as an array under add_remove": (
         minimise(cp.sum_squares(X @ w + np.array([2.7]) - Y)),
         [X, Y],
