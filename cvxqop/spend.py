@@ -77,14 +77,17 @@ def _from_quadratic(case: Case, backend: Backend) -> PrivateSolution:
     def stage(loss: PrivateLoss) -> Array:
         try:
             return _solve_quadratic(case, backend, loss).theta
-        except SolverError:  # any public rule will do; the last stage has the last word
+        except (
+            SolverError,
+            AccuracyError,
+        ):  # any public rule will do; the last stage has the last word
             return _unconstrained(loss)
 
     loss = release_quadratic(case, stage)
     failure = ""
     try:
         answer = _solve_quadratic(case, backend, loss)
-    except SolverError as error:
+    except (SolverError, AccuracyError) as error:
         failure = str(error)
     if failure:
         raise PrivateSolverError(

@@ -92,6 +92,10 @@ class Monitor:
             self._bar = None
 
 
+class PrecisionError(AccuracyError):
+    """Not a limit of the caller but the rounding of the gradient stands before the goal."""
+
+
 def failure(reason: str) -> str:
     """Message of an `AccuracyError`: no number, and what it means for the budget."""
     return (

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from cvxqop.errors import AccuracyError
 from cvxqop.solve.certificate import Certificate, Curvature, certify, localised
-from cvxqop.solve.monitor import Goal, Monitor, failure
+from cvxqop.solve.monitor import Goal, Monitor, PrecisionError, failure
 from cvxqop.solve.oracle import EPS, Evaluation, FiniteSum, Quadratic, weighted_gram
 from cvxqop.solve.rest import Candidate, Rest
 from cvxqop.solve.splitting import DenseForm, Form, LowRankForm, minimise_form
@@ -87,7 +87,7 @@ def minimise_quadratic(
         last = best[0].certificate.gap
         # Start afresh from the best point: momentum and memory are forgotten.
         centre, checked[0] = best[0].candidate.point, np.inf
-    raise AccuracyError(failure("working precision was reached"))
+    raise PrecisionError(failure("working precision was reached"))
 
 
 def judge(
@@ -191,7 +191,7 @@ def minimise_sum(
             if goal.met(tighter, best.value):
                 return Certified(best.candidate, tighter, best.value)
             if stalled >= STALLED:
-                raise AccuracyError(failure("working precision was reached"))
+                raise PrecisionError(failure("working precision was reached"))
         last = found.certificate.gap
         z, evaluation, value = candidate.point, trial, now
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from cvxqop.errors import AccuracyError, OptionError
 from cvxqop.solve.answer import Answer
 from cvxqop.solve.certificate import Curvature
-from cvxqop.solve.monitor import Goal, Monitor, failure
+from cvxqop.solve.monitor import Goal, Monitor, PrecisionError, failure
 from cvxqop.solve.newton import Certified, minimise_quadratic, minimise_sum
 from cvxqop.solve.oracle import FiniteSum, Quadratic
 from cvxqop.solve.prox import split
@@ -146,14 +147,22 @@ def solve_stotos(
     monitor = Monitor(newton_limit, time_limit, progress)
     generator = seed if seed is not None else np.random.default_rng()
     point = smooth.anchor if start is None else start
+
+    def attempt(f: Quadratic | FiniteSum) -> Certified:
+        found = _run(f, rest, point, goal, monitor, generator, curvature, variant, max_iter, finish)
+        if finish and not goal.met(found.certificate, found.value):
+            raise PrecisionError(failure("working precision was reached"))
+        return found
+
     try:
-        found = _run(
-            smooth, rest, point, goal, monitor, generator, curvature, variant, max_iter, finish
-        )
+        found = attempt(smooth)
+    except PrecisionError:
+        if not isinstance(smooth, FiniteSum) or smooth.fine:
+            raise
+        # The same draw, with less rounding.
+        found = attempt(replace(smooth, fine=True, _squares=[]))
     finally:
         monitor.close()
-    if finish and not goal.met(found.certificate, found.value):
-        raise AccuracyError(failure("working precision was reached"))
     return Answer(
         found.candidate.point,
         {},

@@ -1,0 +1,49 @@
+"""Where rounding stands in the way, the same problem is summed more finely."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from instances import LOGISTIC, ArrayRows, wishart
+
+from cvxqop.errors import AccuracyError
+from cvxqop.solve.monitor import PrecisionError
+from cvxqop.solve.oracle import FiniteSum
+from cvxqop.solve.stotos import solve_stotos
+
+
+def problem(n=60_000, d=5):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((n, d))
+    C = rng.standard_normal((n, 1))
+    return FiniteSum(ArrayRows(A, C), (LOGISTIC,), wishart(rng, d, 1e-3), np.zeros(d), np.zeros(d))
+
+
+def test_fine_sums_agree_and_claim_less_error():
+    coarse = problem()
+    fine = FiniteSum(coarse.rows, coarse.losses, coarse.S, coarse.a, coarse.anchor, fine=True)
+    theta = np.full(5, 0.3)
+    one, two = coarse.evaluate(theta), fine.evaluate(theta)
+    assert two.error < one.error / 5.0
+    assert np.linalg.norm(one.gradient - two.gradient) <= one.error
+    exact = np.zeros(5, dtype=np.longdouble)
+    for A, C in coarse.rows.blocks(1000):
+        slope = LOGISTIC.derivative(A @ theta + C[:, 0])
+        exact += (A.astype(np.longdouble) * slope[:, None].astype(np.longdouble)).sum(axis=0)
+    exact += fine.S @ theta
+    assert float(np.linalg.norm(two.gradient - exact)) <= two.error
+
+
+def test_an_accuracy_that_needs_the_fine_sum_is_certified():
+    f, v = problem(), cp.Variable(5)
+    floor = f.evaluate(np.zeros(5)).error / float(np.linalg.eigvalsh(f.S)[0])
+    accuracy = floor / 3.0
+    answer = solve_stotos(f, [v], None, [cp.norm(v) <= 10], accuracy=accuracy)
+    assert answer.distance <= accuracy
+
+
+def test_no_precision_is_enough_for_everything():
+    f, v = problem(n=2000), cp.Variable(5)
+    with pytest.raises(PrecisionError) as caught:
+        solve_stotos(f, [v], None, [], accuracy=1e-18)
+    assert isinstance(caught.value, AccuracyError)
+    assert not any(character.isdigit() for character in str(caught.value))
