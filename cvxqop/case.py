@@ -66,7 +66,7 @@ class Case:
         ``touches_records`` says that the solver will see records, and not only a perturbed
         quadratic: then its accuracy is part of the mechanism, through a Gaussian release.
         """
-        _check_mechanism(settings, touches_records)
+        _check_support(erm, settings, touches_records)
         anchor, offset = resolve_anchor(erm, settings.anchor, settings.bounds)
         constants = erm.constants(settings.bounds, anchor, offset)
         randomness = Randomness(settings.seed)
@@ -141,19 +141,7 @@ class Case:
 
     @property
     def losses(self) -> list[Any]:
-        """The losses times their weights, each one number.
-
-        Raises
-        ------
-        ProblemError
-            If a loss has one public weight a record.
-        """
-        if self.weighted:
-            raise ProblemError(
-                f"The private loss {' + '.join(self.erm.terms)} has public weights, one a record, "
-                "which only squared losses solved from their quadratic form take. Multiply the "
-                "rows and offsets by the square roots of the weights, or leave the weights out."
-            )
+        """The losses times their weights, each one number: not where ``weighted``."""
         return [loss.times(float(weight)) for loss, weight in self.erm.losses]
 
     def _block_rows(self) -> int:
@@ -201,8 +189,15 @@ def _gradient_bound(
     return constants.row_norm * sum(slopes)
 
 
-def _check_mechanism(settings: Settings, touches_records: bool) -> None:
+def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
+    """Refuse what the mechanism or the route to the solver does not support yet."""
     mechanism = settings.mechanism
+    if touches_records and any(np.ndim(weight) for _, weight in erm.losses):
+        raise ProblemError(
+            f"The private loss {' + '.join(erm.terms)} has public weights, one a record, "
+            "which only squared losses solved from their quadratic form take. Multiply the "
+            "rows and offsets by the square roots of the weights, or leave the weights out."
+        )
     if isinstance(mechanism, Linear) and mechanism.clip is not None:
         raise OptionError(
             "Linear: clip is not available yet. Use a loss with a bounded slope (huber, logistic) "

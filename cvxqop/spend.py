@@ -119,8 +119,9 @@ def _from_records(case: Case, backend: Backend) -> PrivateSolution:
     erm, release = case.erm, case.mechanism.release
     assert release is not None
     losses = case.losses
-    case.rows.check_finite()
-    linear = case.rows.linear_term()  # of a logistic loss with labels beside it
+    if not erm.labelled:
+        case.rows.check_finite()
+    linear = case.rows.linear_term()  # reads every record where labels stand beside the loss
     draw, noise, sampling = case.draw()
     smooth = oracle.FiniteSum(case.rows, losses, draw.curvature, draw.guard + linear, case.anchor)
     answer = stotos.solve_stotos(
