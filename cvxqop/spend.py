@@ -51,18 +51,19 @@ def release_quadratic(case: Case, stage: Stage | None = None) -> PrivateLoss:
     if case.mechanism.sensitivity.anchor_gradient == 0.0:
         g = np.zeros_like(g)  # it is zero but for rounding, and no guard would hide that
     draw, _, _ = case.draw()
-    hessian, gradient, anchor = H + draw.curvature, g + draw.guard, case.anchor
+    released, gradient, anchor = H + draw.curvature, g + draw.guard, case.anchor
     mechanism = case.mechanism
     later_stages: list[tuple[float, Array]] = []
     if isinstance(mechanism, CalibratedGaussian) and isinstance(draw, SymmetricDraw):
-        hessian = mechanism.repair(hessian)
         later_stages = list(zip(mechanism.residual_bounds, draw.guards[1:], strict=False))
+    hessian = mechanism.repair(released)
     loss = PrivateLoss(hessian, gradient, anchor, case.erm.variables, case.guarantee)
-    for bound, guard in later_stages:
+    for number, (bound, guard) in enumerate(later_stages, start=1):
         anchor = _unconstrained(loss) if stage is None else stage(loss)
         later = case.reanchored(anchor, bound)
         gradient = oracle.slope(later.blocks(), case.curvatures, anchor) + guard
-        loss = replace(loss, gradient=gradient, anchor=anchor)
+        hessian = mechanism.repair(released, number)
+        loss = replace(loss, hessian=hessian, gradient=gradient, anchor=anchor)
     return loss
 
 

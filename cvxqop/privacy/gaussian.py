@@ -277,7 +277,7 @@ class CalibratedGaussian:
         )
         return SymmetricDraw(S, guards)
 
-    def repair(self, hessian: Array) -> Array:
+    def repair(self, hessian: Array, stage: int = 0) -> Array:
         """The released curvature H̃, shape (D, D), with every eigenvalue at the noise edge or above.
 
         Post-processing of what has been released. Symmetric.

@@ -223,6 +223,10 @@ class CalibratedLinear:
         root = math.nextafter(math.sqrt(self.ridge), math.inf)
         return Perturbation(root * np.eye(d), self.guard_scale * noise.standard_normal(d))
 
+    def repair(self, hessian: Array, stage: int = 0) -> Array:
+        """H̃ as it is: S is positive definite."""
+        return hessian
+
     def describe(self) -> dict[str, Any]:
         """The public numbers, for plans and solutions."""
         return {

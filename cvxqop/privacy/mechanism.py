@@ -144,6 +144,14 @@ class Mechanism(Protocol):
         """One draw of (S, a) from a fresh stream."""
         ...
 
+    def repair(self, hessian: Array, stage: int = 0) -> Array:
+        """The curvature that the solver sees, from the released one: post-processing.
+
+        ``hessian`` is H̃ = H + S as released, for every stage; the result is positive definite
+        where a mechanism needs a repair, and H̃ itself where it does not.
+        """
+        ...
+
     def describe(self) -> dict[str, Any]:
         """The public numbers, for plans and solutions."""
         ...

@@ -193,6 +193,10 @@ class CalibratedTruncatedGaussian:
         guard = scale * noise.standard_normal(d) if scale > 0.0 else np.zeros(d)
         return SymmetricDraw(S, (guard,))
 
+    def repair(self, hessian: Array, stage: int = 0) -> Array:
+        """H̃ as it is: S is positive definite."""
+        return hessian
+
     def describe(self) -> dict[str, Any]:
         """The public numbers, for plans and solutions."""
         return {

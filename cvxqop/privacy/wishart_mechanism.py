@@ -219,6 +219,10 @@ class CalibratedWishart:
             guard = self.guard_scale * noise.standard_normal(d)
         return Perturbation(math.sqrt(self.sigma2) * factor, guard)
 
+    def repair(self, hessian: Array, stage: int = 0) -> Array:
+        """H̃ as it is: S is positive definite."""
+        return hessian
+
     def describe(self) -> dict[str, Any]:
         """The public numbers, for plans and solutions."""
         return {
