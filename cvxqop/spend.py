@@ -56,13 +56,15 @@ def release_quadratic(case: Case, stage: Stage | None = None) -> PrivateLoss:
     later_stages: list[tuple[float, Array]] = []
     if isinstance(mechanism, CalibratedGaussian) and isinstance(draw, SymmetricDraw):
         later_stages = list(zip(mechanism.residual_bounds, draw.guards[1:], strict=False))
-    hessian = mechanism.repair(released)
+    gradients = [gradient]
+    hessian = mechanism.repair(released, gradients)
     loss = PrivateLoss(hessian, gradient, anchor, case.erm.variables, case.guarantee)
-    for number, (bound, guard) in enumerate(later_stages, start=1):
+    for bound, guard in later_stages:
         anchor = _unconstrained(loss) if stage is None else stage(loss)
         later = case.reanchored(anchor, bound)
         gradient = oracle.slope(later.blocks(), case.curvatures, anchor) + guard
-        hessian = mechanism.repair(released, number)
+        gradients.append(gradient)
+        hessian = mechanism.repair(released, gradients)
         loss = replace(loss, hessian=hessian, gradient=gradient, anchor=anchor)
     return loss
 

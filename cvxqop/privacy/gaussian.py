@@ -8,6 +8,7 @@ perturbed quadratic is a Gaussian mechanism: nothing is truncated, and no determ
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -277,7 +278,7 @@ class CalibratedGaussian:
         )
         return SymmetricDraw(S, guards)
 
-    def repair(self, hessian: Array, stage: int = 0) -> Array:
+    def repair(self, hessian: Array, gradients: Sequence[Array]) -> Array:
         """The released curvature H̃, shape (D, D), with every eigenvalue at the noise edge or above.
 
         Post-processing of what has been released. Symmetric.

@@ -13,6 +13,7 @@ that is X ~ χ with 1, 2 and d degrees of freedom.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -223,7 +224,7 @@ class CalibratedLinear:
         root = math.nextafter(math.sqrt(self.ridge), math.inf)
         return Perturbation(root * np.eye(d), self.guard_scale * noise.standard_normal(d))
 
-    def repair(self, hessian: Array, stage: int = 0) -> Array:
+    def repair(self, hessian: Array, gradients: Sequence[Array]) -> Array:
         """H̃ as it is: S is positive definite."""
         return hessian
 

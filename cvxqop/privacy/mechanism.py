@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -144,11 +145,12 @@ class Mechanism(Protocol):
         """One draw of (S, a) from a fresh stream."""
         ...
 
-    def repair(self, hessian: Array, stage: int = 0) -> Array:
-        """The curvature that the solver sees, from the released one: post-processing.
+    def repair(self, hessian: Array, gradients: Sequence[Array]) -> Array:
+        """The curvature that the solver sees, from what has been released: post-processing.
 
-        ``hessian`` is H̃ = H + S as released, for every stage; the result is positive definite
-        where a mechanism needs a repair, and H̃ itself where it does not.
+        ``hessian`` is H̃ = H + S as released, for every stage, and ``gradients`` are the g̃ of the
+        stages so far, the present one last. The result is positive definite where a mechanism
+        needs a repair, and H̃ itself where it does not.
         """
         ...
 

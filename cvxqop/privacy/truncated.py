@@ -14,6 +14,7 @@ one integral of the density of eigenvalues (:mod:`cvxqop.privacy.oscillator`).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -193,7 +194,7 @@ class CalibratedTruncatedGaussian:
         guard = scale * noise.standard_normal(d) if scale > 0.0 else np.zeros(d)
         return SymmetricDraw(S, (guard,))
 
-    def repair(self, hessian: Array, stage: int = 0) -> Array:
+    def repair(self, hessian: Array, gradients: Sequence[Array]) -> Array:
         """H̃ as it is: S is positive definite."""
         return hessian
 

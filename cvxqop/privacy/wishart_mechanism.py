@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -219,7 +220,7 @@ class CalibratedWishart:
             guard = self.guard_scale * noise.standard_normal(d)
         return Perturbation(math.sqrt(self.sigma2) * factor, guard)
 
-    def repair(self, hessian: Array, stage: int = 0) -> Array:
+    def repair(self, hessian: Array, gradients: Sequence[Array]) -> Array:
         """H̃ as it is: S is positive definite."""
         return hessian
 

@@ -87,8 +87,9 @@ def test_stages_reanchor_and_cut_residuals():
     )
     mechanism = loss.guarantee.mechanism
     draw = mechanism.draw(Randomness(8).fresh()[0])
-    H = mechanism.repair(X.T @ X + draw.curvature)
-    first = -np.linalg.solve(H, -X.T @ y + draw.guards[0])
+    gradient = -X.T @ y + draw.guards[0]
+    H = mechanism.repair(X.T @ X + draw.curvature, [gradient])
+    first = -np.linalg.solve(H, gradient)
     np.testing.assert_allclose(loss.anchor, first, rtol=1e-7)
     cut = np.clip(X @ first - y, -0.3, 0.3)
     np.testing.assert_allclose(loss.gradient, X.T @ cut + draw.guards[1], rtol=1e-7)

@@ -156,7 +156,7 @@ def test_excess_risk_bound_holds():
         noise, gaps = SeededNoise(rng), []
         for _ in range(1000):
             draw = mechanism.draw(noise)
-            repaired = mechanism.repair(H + draw.curvature)
+            repaired = mechanism.repair(H + draw.curvature, [draw.guard - H @ target])
             assert np.linalg.eigvalsh(repaired)[0] >= mechanism.noise_edge * (1 - 1e-9)
             error = np.linalg.solve(repaired, H @ target - draw.guard) - target
             gaps.append(0.5 * error @ H @ error)
