@@ -260,14 +260,19 @@ class CalibratedGaussian:
             return math.inf
         return repair_risk(self.scale, self.guard_scale, self.sensitivity.dimension, radius)
 
-    def predicted_risk(self, radius: float) -> float:
-        """E ‖S u + a‖²/(2 s√(2d)) at ‖u‖ = radius: the surrogate that the shares minimise.
+    def predicted_risk(self, radius: float, curvature: float) -> float:
+        """Prediction of the risk for data of curvature hI, k = max(h, noise edge).
 
-        A prediction, not a bound: it supposes that the noise edge is the curvature that the answer
-        meets. Of several stages it sees the last.
+        Stage j has the error w_j = ((k − h)² D_j² + ½(d+1) s² D_j² + d s_j²)/k² and the next one
+        starts from it: D_{j+1} = min(D_j, √w_j). The prediction is ½ h w of the last stage, and
+        supposes that cutting residuals does no harm.
         """
-        d = self.sensitivity.dimension
-        return quadratic_risk(self.scale, self.guard_scales[-1], d, radius) / (2 * self.noise_edge)
+        d, k, distance = self.sensitivity.dimension, max(curvature, self.noise_edge), radius
+        for guard_scale in self.guard_scales:
+            size = quadratic_risk(self.scale, guard_scale, d, distance)
+            error = (size + ((k - curvature) * distance) ** 2) / k**2
+            distance = min(distance, math.sqrt(error))
+        return 0.5 * curvature * error
 
     def draw(self, noise: Noise) -> SymmetricDraw:
         """One draw of S and of every stage's guard from a fresh stream."""

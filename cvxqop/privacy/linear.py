@@ -26,6 +26,7 @@ from cvxqop.privacy.mechanism import Perturbation, Sensitivity
 from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.profile import check_privacy, gaussian_mu
 from cvxqop.privacy.release import GaussianRelease
+from cvxqop.privacy.utility import predicted_risk
 
 __all__ = ["CalibratedLinear", "Linear"]
 
@@ -216,6 +217,18 @@ class CalibratedLinear:
         """
         return 0.5 * self.ridge * radius**2 + (
             0.5 * self.guard_scale**2 * self.sensitivity.dimension / self.ridge
+        )
+
+    def predicted_risk(self, radius: float, curvature: float) -> float:
+        """Prediction of the risk, see :func:`cvxqop.privacy.utility.predicted_risk`."""
+        d = self.sensitivity.dimension
+        return predicted_risk(
+            ridge=self.ridge,
+            spread=0.0,
+            guard_scale=self.guard_scale,
+            dimension=d,
+            radius=radius,
+            curvature=curvature,
         )
 
     def draw(self, noise: Noise) -> Perturbation:

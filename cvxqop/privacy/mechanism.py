@@ -141,6 +141,10 @@ class Mechanism(Protocol):
         """Bound on E J(θ_pert) − J(θ̂) for ‖θ̂ − θ0‖ ≤ radius, exact solve."""
         ...
 
+    def predicted_risk(self, radius: float, curvature: float) -> float:
+        """Prediction of the same for data of curvature hI; compares mechanisms, is no bound."""
+        ...
+
     def draw(self, noise: Noise) -> Draw:
         """One draw of (S, a) from a fresh stream."""
         ...

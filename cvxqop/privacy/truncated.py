@@ -30,6 +30,7 @@ from cvxqop.privacy.profile import gaussian_profile
 from cvxqop.privacy.quadrature import converged
 from cvxqop.privacy.release import GaussianRelease
 from cvxqop.privacy.symmetric import SymmetricDraw, symmetric_noise
+from cvxqop.privacy.utility import predicted_risk
 from cvxqop.privacy.wishart import Adjacency
 
 __all__ = ["CalibratedTruncatedGaussian", "shift_profile"]
@@ -181,6 +182,19 @@ class CalibratedTruncatedGaussian:
         spread = self.scale**2 * (d + 1) / (2.0 * self.ridge**2 * self.floor * (1.0 - p0))
         inverse = d * min(1.0 / self.floor, 1.0 / self.ridge + spread)
         return 0.5 * radius**2 * mean + 0.5 * self.guard_scale**2 * inverse
+
+    def predicted_risk(self, radius: float, curvature: float) -> float:
+        """Prediction of the risk, see :func:`cvxqop.privacy.utility.predicted_risk`."""
+        d = self.sensitivity.dimension
+        spread = 0.5 * self.scale**2 * (d + 1)
+        return predicted_risk(
+            ridge=self.ridge,
+            spread=spread,
+            guard_scale=self.guard_scale,
+            dimension=d,
+            radius=radius,
+            curvature=curvature,
+        )
 
     def draw(self, noise: Noise) -> SymmetricDraw:
         """One draw of (S, a) from a fresh stream, by rejection."""

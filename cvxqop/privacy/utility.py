@@ -16,7 +16,13 @@ from cvxqop.privacy.profile import gaussian_mu
 from cvxqop.privacy.wishart import Adjacency
 from cvxqop.privacy.wishart_loss import Loss, one_sided
 
-__all__ = ["WishartShares", "choose_wishart", "release_share", "wishart_excess_risk"]
+__all__ = [
+    "WishartShares",
+    "choose_wishart",
+    "predicted_risk",
+    "release_share",
+    "wishart_excess_risk",
+]
 
 Array = npt.NDArray[np.float64]
 
@@ -68,6 +74,47 @@ def wishart_excess_risk(
     if guard_scale > 0.0:
         risk += guard_scale**2 * dimension / (2.0 * sigma2 * (nu - 2.0)) if nu > 2.0 else np.inf
     return float(risk)
+
+
+def predicted_risk(
+    *,
+    ridge: float,
+    spread: float,
+    guard_scale: float,
+    dimension: int,
+    radius: float,
+    curvature: float,
+) -> float:
+    """E J(θ_pert) − J(θ̂) predicted for data of curvature hI; compares mechanisms, is no bound.
+
+    For S = ρI + Δ with E Δ = 0 and E‖Δu‖² = v‖u‖², to first order in Δ,
+
+        E J(θ_pert) − J(θ̂) ≈ ½ h (ρ² D0² + v D0² + d s_a²)/(h + ρ)².
+
+    Parameters
+    ----------
+    ridge : float
+        ρ ≥ 0.
+    spread : float
+        v: for σ²W, v = σ⁴ m (d + 1); for sN, v = s² (d + 1)/2.
+    guard_scale : float
+        s_a.
+    dimension : int
+        d.
+    radius : float
+        D0.
+    curvature : float
+        h > 0.
+
+    Examples
+    --------
+    >>> predicted_risk(
+    ...     ridge=2.0, spread=0.0, guard_scale=1.0, dimension=4, radius=1.0, curvature=2.0
+    ... )
+    0.5
+    """
+    size = (ridge**2 + spread) * radius**2 + dimension * guard_scale**2
+    return 0.5 * curvature * size / (curvature + ridge) ** 2
 
 
 def release_share(epsilon: float, delta: float, *, adjacency: Adjacency, quadratic: bool) -> float:

@@ -15,7 +15,12 @@ from cvxqop.privacy import wishart
 from cvxqop.privacy.mechanism import Perturbation, Sensitivity
 from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.release import GaussianRelease
-from cvxqop.privacy.utility import choose_wishart, release_share, wishart_excess_risk
+from cvxqop.privacy.utility import (
+    choose_wishart,
+    predicted_risk,
+    release_share,
+    wishart_excess_risk,
+)
 
 __all__ = ["CalibratedWishart", "Wishart"]
 
@@ -209,6 +214,19 @@ class CalibratedWishart:
             guard_scale=self.guard_scale,
             dimension=self.sensitivity.dimension,
             radius=radius,
+        )
+
+    def predicted_risk(self, radius: float, curvature: float) -> float:
+        """Prediction of the risk, see :func:`cvxqop.privacy.utility.predicted_risk`."""
+        d, m = self.sensitivity.dimension, self.degrees_of_freedom
+        spread = self.sigma2**2 * m * (d + 1)
+        return predicted_risk(
+            ridge=self.mean_curvature,
+            spread=spread,
+            guard_scale=self.guard_scale,
+            dimension=d,
+            radius=radius,
+            curvature=curvature,
         )
 
     def draw(self, noise: Noise) -> Perturbation:

@@ -161,7 +161,8 @@ def test_excess_risk_bound_holds():
             error = np.linalg.solve(repaired, H @ target - draw.guard) - target
             gaps.append(0.5 * error @ H @ error)
         assert np.mean(gaps) <= mechanism.excess_risk_bound(1.0)
-        assert mechanism.predicted_risk(1.0) < mechanism.excess_risk_bound(1.0)
+        h = mechanism.noise_edge
+        assert mechanism.predicted_risk(1.0, h) < mechanism.excess_risk_bound(1.0)
 
 
 def test_draw_is_symmetric_with_the_right_moments():
