@@ -143,6 +143,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     low = np.log(-40.0 + np.sqrt(1600.0 + 2.0 * epsilon))
     high = np.log(2.0 + np.sqrt(2.0 * epsilon) + epsilon)
     root = float(brentq(excess, low, high, xtol=1e-14, rtol=1e-14))
-    while excess(root) > 0.0:
-        root -= 1e-14
-    return float(np.exp(root))
+    mu = float(np.exp(root))
+    while float(gaussian_profile(epsilon, mu)) > delta:
+        mu *= 1.0 - 1e-14
+    return mu
