@@ -14,6 +14,7 @@ import cvxpy as cp
 from cvxqop import _cvxpy
 from cvxqop.backend import Backend
 from cvxqop.case import Case
+from cvxqop.choice import choose
 from cvxqop.errors import OptionError, PrivacyWarning, ProblemError, sealed
 from cvxqop.privacy.budget import Budget
 from cvxqop.privacy.linear import Linear
@@ -72,8 +73,9 @@ def privatize(
         0 < ε ≤ 10⁶ and 10⁻³⁰⁰ ≤ δ < ½.
     adjacency : {"replace_one", "add_remove"}
         Neighbouring data sets differ in the values of one record (n is public), or in its presence.
-    perturbation : "wishart", "gaussian", "linear", or Wishart, Gaussian or Linear
-        The mechanism, by name or with its own options.
+    perturbation : "auto", "wishart", "gaussian", "linear", or Wishart, Gaussian or Linear
+        The mechanism, by name or with its own options. "auto" takes the one of the smallest
+        predicted risk, judged by public numbers alone; the plan shows the candidates.
     anchor : array, dict {variable: array}, CommonMinimizer or None
         θ0, public, towards which the perturbation pulls; None is the origin.
     radius : float
@@ -168,6 +170,7 @@ def plan(problem: cp.Problem, **options: Any) -> Plan:
     settings = Settings.of(options)
     _warn_of_a_large_delta(settings)
     erm = analysis.read(problem, settings.private, adjacency=settings.adjacency)
+    settings, candidates = choose(erm, settings)
     backend = Backend.of(erm, settings)
     case = Case.of(erm, settings, touches_records=backend.touches_records)
     return Plan(
@@ -177,20 +180,33 @@ def plan(problem: cp.Problem, **options: Any) -> Plan:
         radius=settings.radius,
         solver=backend.name,
         warnings=warnings_of(erm, settings, case.mechanism),
+        candidates=candidates,
         _execute=lambda: spend(case, backend),
     )
 
 
 @sealed
-def private_loss(expression: cp.Expression, **options: Any) -> PrivateLoss:
+def private_loss(
+    expression: cp.Expression,
+    *,
+    regularizer: cp.Expression | None = None,
+    constraints: Sequence[cp.Constraint] | None = None,
+    **options: Any,
+) -> PrivateLoss:
     """Release a squared loss once; use it in any number of problems at no further privacy cost.
 
     Parameters
     ----------
     expression : cvxpy.Expression
         The private loss alone, such as ``cp.sum_squares(X @ theta - y)``.
+    regularizer : cvxpy.Expression, optional
+        Public r(θ), for the stages of ``Gaussian(stages=…)`` only: each gradient but the first is
+        released at the solution of the stage before, which is closer to the final one if it knows
+        r and C. It is not part of the loss that comes back.
+    constraints : list of constraints, optional
+        Public C, likewise.
     **options
-        As in :func:`privatize`, without ``solver`` and ``solver_options``.
+        As in :func:`privatize`; ``solver`` and ``solver_options`` are for the stages.
 
     Returns
     -------
@@ -221,12 +237,23 @@ def private_loss(expression: cp.Expression, **options: Any) -> PrivateLoss:
             f"The private loss {' + '.join(erm.terms)} is not quadratic, and the perturbed loss is "
             "private by itself for quadratic losses only. Use privatize on the whole problem."
         )
+    if regularizer is not None or constraints:
+        whole = expression if regularizer is None else expression + regularizer
+        problem = cp.Problem(cp.Minimize(whole), list(constraints or []))
+        erm = analysis.read(problem, settings.private, adjacency=settings.adjacency)
+    settings, _ = choose(erm, settings, releases_quadratic=True)
     if isinstance(settings.mechanism, Linear):
         raise OptionError(
             "perturbation: the linear mechanism leaves the curvature of the data as it is, so that "
             "no quadratic form can be released. Use 'wishart' or 'gaussian' here."
         )
-    return release_quadratic(Case.of(erm, settings))
+    backend = Backend.of(erm, settings)
+    if backend.touches_records:
+        raise OptionError(
+            "solver_options: variant='plain' and 'vr' work on the records; a private loss is made "
+            "from their quadratic form. Leave the variant out."
+        )
+    return release_quadratic(Case.of(erm, settings), backend)
 
 
 class Reading(str):

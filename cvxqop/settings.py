@@ -90,7 +90,7 @@ class Settings:
         _check_choice("adjacency", self.adjacency, ADJACENCIES)
         _check_choice("nonfinite", self.nonfinite, ("raise", "zero"))
         if not isinstance(self.perturbation, Perturbation):
-            _check_choice("perturbation", self.perturbation, tuple(PERTURBATIONS))
+            _check_choice("perturbation", self.perturbation, (*PERTURBATIONS, "auto"))
         if self.solver is not None and not isinstance(self.solver, str):
             raise OptionError("solver must be the name of a solver, such as 'CLARABEL', or None.")
         if not isinstance(self.solver_options, Mapping):
@@ -104,7 +104,7 @@ class Settings:
 
     @property
     def mechanism(self) -> Perturbation:
-        """The mechanism, from its name or as given."""
+        """The mechanism, from its name or as given; "auto" must have been decided before."""
         if isinstance(self.perturbation, Perturbation):
             return self.perturbation
         return PERTURBATIONS[self.perturbation]()

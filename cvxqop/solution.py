@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
 from cvxqop.privacy.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from cvxqop.choice import Candidate
 
 __all__ = ["Guarantee", "Plan", "PrivateLoss", "PrivateSolution"]
 
@@ -109,6 +115,8 @@ class Plan:
         The solver that will be used.
     warnings : tuple of str
         What is likely to disappoint, from public numbers alone.
+    candidates : tuple of Candidate
+        What ``perturbation="auto"`` chose from, with the risk predicted for each; else empty.
     """
 
     guarantee: Guarantee
@@ -117,6 +125,7 @@ class Plan:
     radius: float
     solver: str
     warnings: tuple[str, ...]
+    candidates: tuple[Candidate, ...]
     _execute: Callable[[], PrivateSolution] = field(repr=False)
 
     @property
@@ -144,19 +153,32 @@ class Plan:
         """Bound on E J(θ_pert) − J(θ̂) if ‖θ̂ − θ0‖ ≤ radius (default: the hint)."""
         return self.mechanism.excess_risk_bound(self.radius if radius is None else radius)
 
+    def plot(self) -> Figure:
+        """The privacy profile, and the predicted risk against the curvature of the data.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            For ``savefig``; matplotlib comes with ``pip install cvxqop[plot]``.
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        """
+        from cvxqop.plotting import plot_plan  # matplotlib is an extra
+
+        return plot_plan(self)
+
     def run(self) -> PrivateSolution:
         """Spend: draw fresh noise, solve, and write the release into the variables."""
         return self._execute()
 
     def __str__(self) -> str:
         rows = [("solver", self.solver)]
-        rows.append(
-            (
-                "risk bound",
-                f"{self.excess_risk_bound():.6g} above the optimum, in expectation, if ‖θ̂ − θ0‖ ≤ "
-                f"{self.radius:g}",
-            )
-        )
+        bound = self.excess_risk_bound()
+        known = f"{bound:.6g} above the optimum, in expectation, if ‖θ̂ − θ0‖ ≤ {self.radius:g}"
+        rows.append(("risk bound", known if bound < math.inf else "none without reading the data"))
         if self.shrinkage is not None:
             rows.append(
                 (
@@ -164,6 +186,8 @@ class Plan:
                     f"at least {self.shrinkage:.1%} towards the anchor, on average over directions",
                 )
             )
+        for i, candidate in enumerate(self.candidates):
+            rows.append(("candidates" if i == 0 else "", candidate.text))
         rows += [("warning", text) for text in self.warnings]
         lines = ["Plan (nothing has been spent)", *self.guarantee.lines()]
         lines += [line for name, text in rows for line in _wrapped(name, text)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +22,6 @@ from cvxqop.solve.answer import Answer
 __all__ = ["release_quadratic", "spend"]
 
 Array = npt.NDArray[np.float64]
-Stage = Callable[[PrivateLoss], Array]
 
 
 @sealed
@@ -34,7 +32,7 @@ def spend(case: Case, backend: Backend) -> PrivateSolution:
     return solution
 
 
-def release_quadratic(case: Case, stage: Stage | None = None) -> PrivateLoss:
+def release_quadratic(case: Case, backend: Backend) -> PrivateLoss:
     """(H̃, g̃) = (H + S, g + a): the records are read before the noise is drawn.
 
     The Gaussian ensemble repairs the curvature of H̃, which is post-processing, and may release
@@ -44,8 +42,8 @@ def release_quadratic(case: Case, stage: Stage | None = None) -> PrivateLoss:
     ----------
     case : Case
         The problem, its mechanism and its records.
-    stage : callable, optional
-        Solves a stage from its PrivateLoss; None minimises the quadratic over all θ.
+    backend : Backend
+        Solves the stages but the last.
     """
     H, g = oracle.gram(case.blocks(), case.curvatures, case.anchor)
     if case.mechanism.sensitivity.anchor_gradient == 0.0:
@@ -60,7 +58,7 @@ def release_quadratic(case: Case, stage: Stage | None = None) -> PrivateLoss:
     hessian = mechanism.repair(released, gradients)
     loss = PrivateLoss(hessian, gradient, anchor, case.erm.variables, case.guarantee)
     for bound, guard in later_stages:
-        anchor = _unconstrained(loss) if stage is None else stage(loss)
+        anchor = _stage(case, backend, loss)
         later = case.reanchored(anchor, bound)
         gradient = oracle.slope(later.blocks(), case.curvatures, anchor) + guard
         gradients.append(gradient)
@@ -69,24 +67,19 @@ def release_quadratic(case: Case, stage: Stage | None = None) -> PrivateLoss:
     return loss
 
 
-def _unconstrained(loss: PrivateLoss) -> Array:
+def _stage(case: Case, backend: Backend, loss: PrivateLoss) -> Array:
+    """The solution of a stage: any public rule will do, for the last stage has the last word."""
+    if case.erm.regulariser is not None or case.erm.constraints:
+        try:
+            return _solve_quadratic(case, backend, loss).theta
+        except (SolverError, AccuracyError):
+            pass
     return np.asarray(loss.anchor - np.linalg.solve(loss.hessian, loss.gradient))
 
 
 def _from_quadratic(case: Case, backend: Backend) -> PrivateSolution:
     """Squared losses: the solver sees what has been released, so its accuracy is no matter."""
-    erm = case.erm
-
-    def stage(loss: PrivateLoss) -> Array:
-        try:
-            return _solve_quadratic(case, backend, loss).theta
-        except (
-            SolverError,
-            AccuracyError,
-        ):  # any public rule will do; the last stage has the last word
-            return _unconstrained(loss)
-
-    loss = release_quadratic(case, stage)
+    loss = release_quadratic(case, backend)
     failure = ""
     try:
         answer = _solve_quadratic(case, backend, loss)
@@ -98,7 +91,7 @@ def _from_quadratic(case: Case, backend: Backend) -> PrivateSolution:
             "can be solved again, with any solver, at no further cost.",
             loss,
         )
-    values = {**erm.unstack(answer.theta), **answer.auxiliary}
+    values = {**case.erm.unstack(answer.theta), **answer.auxiliary}
     return PrivateSolution(values, case.guarantee, backend.name, private_loss=loss)
 
 

@@ -123,7 +123,7 @@ def test_predicted_risk_is_the_mean_excess_risk_of_an_isotropic_quadratic(chosen
     for _ in range(1500):
         draw = mechanism.draw(noise)
         slope = draw.guard - h * u
-        curvature = mechanism.repair(h * np.eye(d) + draw.curvature, slope)
+        curvature = mechanism.repair(h * np.eye(d) + draw.curvature, [slope])
         error = -np.linalg.solve(curvature, slope) - u
         gaps.append(0.5 * h * error @ error)
     assert np.mean(gaps) == pytest.approx(mechanism.predicted_risk(1.0, h), rel=0.1)

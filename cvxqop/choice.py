@@ -1,0 +1,138 @@
+"""Which mechanism: the candidates of ``perturbation="auto"`` and the risks predicted for them.
+
+Everything that is compared is public: bounds, dimension, radius, (ε, δ), and n under replace_one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+
+from cvxqop.backend import Backend
+from cvxqop.case import Case
+from cvxqop.errors import CvxqopError
+from cvxqop.privacy.gaussian import CalibratedGaussian, Gaussian
+from cvxqop.privacy.linear import Linear
+from cvxqop.privacy.mechanism import Mechanism
+from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.problem.erm import ERM
+from cvxqop.settings import Perturbation, Settings
+
+__all__ = ["CANDIDATES", "Candidate", "choose", "reference_curvature"]
+
+CANDIDATES: tuple[Perturbation, ...] = (Gaussian(stages=2), Gaussian(), Wishart(), Linear())
+"""The mechanisms that keep the user's loss, the preferred one of equals first."""
+
+AMPLE = 10.0
+"""Where n is private: curvature of the data over the largest ridge of the candidates."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One mechanism that could be used, or why it could not.
+
+    Attributes
+    ----------
+    perturbation : Wishart, Gaussian or Linear
+        What to pass as ``perturbation`` to choose it.
+    mechanism : Mechanism or None
+        Calibrated to the (ε, δ) of the plan; None where that is not possible.
+    reason : str
+        Why it is not.
+    predicted_risk : float or None
+        E J(θ_pert) − J(θ̂) predicted at the reference curvature.
+    """
+
+    perturbation: Perturbation
+    mechanism: Mechanism | None = field(default=None, repr=False)
+    reason: str = ""
+    predicted_risk: float | None = None
+
+    @property
+    def text(self) -> str:
+        """The candidate in a line."""
+        if self.predicted_risk is None:
+            return f"{self.name}: not possible ({self.reason.split('. ')[0].rstrip('.')})"
+        return f"{self.name}: predicted risk {self.predicted_risk:.3g}"
+
+    @property
+    def name(self) -> str:
+        """The perturbation as one would write it."""
+        stated = [
+            f"{one.name}={getattr(self.perturbation, one.name)!r}"
+            for one in fields(self.perturbation)
+            if getattr(self.perturbation, one.name) != one.default
+        ]
+        return f"{type(self.perturbation).__name__}({', '.join(stated)})"
+
+
+def choose(
+    erm: ERM, settings: Settings, *, releases_quadratic: bool = False
+) -> tuple[Settings, tuple[Candidate, ...]]:
+    """The settings with the candidate of the smallest predicted risk, and all candidates.
+
+    Settings that name a mechanism are returned as they are, without candidates.
+
+    Parameters
+    ----------
+    erm, settings
+        What a plan is made of.
+    releases_quadratic : bool
+        Leave out the linear mechanism, which releases no quadratic form.
+
+    Raises
+    ------
+    CvxqopError
+        If no candidate can be used: what stood in the way of the first.
+    """
+    if settings.perturbation != "auto":
+        return settings, ()
+    quadratic = all(loss.quadratic for loss, _ in erm.losses)
+    failures: list[CvxqopError] = []
+    candidates = []
+    for perturbation in CANDIDATES:
+        if releases_quadratic and isinstance(perturbation, Linear):
+            continue
+        if isinstance(perturbation, Gaussian) and perturbation.stages > 1 and not quadratic:
+            continue
+        trial = replace(settings, perturbation=perturbation)
+        try:
+            backend = Backend.of(erm, trial)
+            case = Case.of(erm, trial, touches_records=backend.touches_records)
+        except CvxqopError as error:
+            failures.append(error)
+            candidates.append(Candidate(perturbation, reason=str(error)))
+        else:
+            candidates.append(Candidate(perturbation, case.mechanism))
+    usable = [one.mechanism for one in candidates if one.mechanism is not None]
+    if not usable:
+        raise failures[0]
+    records = erm.rows.n if settings.adjacency == "replace_one" else None
+    curvature = reference_curvature(usable, records)
+    candidates = [
+        one
+        if one.mechanism is None
+        else replace(one, predicted_risk=one.mechanism.predicted_risk(settings.radius, curvature))
+        for one in candidates
+    ]
+    ranked = [one for one in candidates if one.predicted_risk is not None]
+    best = min(ranked, key=lambda one: one.predicted_risk or 0.0)
+    return replace(settings, perturbation=best.perturbation), tuple(candidates)
+
+
+def reference_curvature(mechanisms: list[Mechanism], records: int | None) -> float:
+    """h at which risks are compared: nL/D where n is public, else 10 times the largest ridge.
+
+    With less curvature than that every mechanism returns an answer close to the anchor.
+    """
+    ample = AMPLE * max(ridge_of(mechanism) for mechanism in mechanisms)
+    if not records:
+        return ample
+    sensitivity = mechanisms[0].sensitivity
+    return records * sensitivity.smoothness / sensitivity.dimension
+
+
+def ridge_of(mechanism: Mechanism) -> float:
+    """The curvature that a mechanism adds or raises to."""
+    if isinstance(mechanism, CalibratedGaussian):
+        return mechanism.noise_edge
+    return mechanism.mean_curvature

@@ -1,0 +1,129 @@
+"""perturbation="auto", the candidates of a plan, its plot, and stages that know the public rest."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import cvxqop
+from cvxqop.privacy.gaussian import CalibratedGaussian
+from cvxqop.privacy.linear import CalibratedLinear
+
+RNG = np.random.default_rng(3)
+X = RNG.uniform(-0.4, 0.4, (3000, 4))
+Y = np.clip(X @ [1.0, -0.5, 0.2, 0.0] + 0.05 * RNG.standard_normal(3000), -1, 1)
+PAY = {"bounds": cvxqop.Bounds(1.0, 1.0), "epsilon": 1.0, "delta": 1e-6}
+
+
+def squares(constraints=()):
+    theta = cp.Variable(4, name="theta")
+    return cp.Problem(cp.Minimize(cp.sum_squares(X @ theta - Y)), [c(theta) for c in constraints])
+
+
+def plan(problem, **options):
+    return cvxqop.plan(problem, private=[X, Y], **{**PAY, "perturbation": "auto", **options})
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_auto_takes_the_smallest_prediction_and_shows_all(adjacency):
+    chosen = plan(squares(), adjacency=adjacency)
+    risks = {c.name: c.predicted_risk for c in chosen.candidates}
+    assert isinstance(chosen.mechanism, CalibratedGaussian)
+    best = min(risks, key=lambda name: risks[name] or np.inf)
+    winner = next(c for c in chosen.candidates if c.name == best)
+    assert winner.mechanism.describe() == chosen.mechanism.describe()
+    assert risks["Linear()"] is None
+    text = str(chosen)
+    assert all(name in text for name in risks)
+    assert "no bound over the constraint set" in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 88
+    assert chosen.profile(1.0) <= 1e-6
+    again = squares()
+    again.solve(method="QOP", private=[X, Y], perturbation="auto", adjacency=adjacency, **PAY)
+    assert again.variables()[0].value is not None
+
+
+def test_auto_counts_the_linear_mechanism_where_gradients_are_bounded():
+    chosen = plan(squares([lambda theta: cp.norm_inf(theta) <= 0.5]))
+    assert all(c.mechanism is not None for c in chosen.candidates)
+
+
+def test_auto_can_choose_the_linear_mechanism():
+    """Labels in ±1, d = 1 and no curvature to hide but a quarter: the linear noise is cheapest."""
+    x, labels = X[:, :1], np.sign(Y)
+    theta = cp.Variable(1)
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.logistic(cp.multiply(-labels, x @ theta)))))
+    chosen = cvxqop.plan(
+        problem, private=[x, -labels], perturbation="auto", adjacency="add_remove", **PAY
+    )
+    assert isinstance(chosen.mechanism, CalibratedLinear)
+    assert chosen.run().adjacency == "add_remove"
+
+
+def test_the_choice_depends_on_no_record():
+    first = plan(squares(), adjacency="add_remove")
+    theta = cp.Variable(4, name="theta")
+    x, y = 0.1 * X[:50], -Y[:50]
+    second = cvxqop.plan(
+        cp.Problem(cp.Minimize(cp.sum_squares(x @ theta - y))),
+        private=[x, y],
+        **PAY,
+        perturbation="auto",
+        adjacency="add_remove",
+    )
+    assert str(first) == str(second)
+
+
+def test_what_no_candidate_can_do_is_said_once():
+    with pytest.raises(cvxqop.OptionError, match="no option"):
+        plan(squares(), solver="STOTOS", solver_options={"tolerance": 1.0})
+
+
+def test_plot_has_the_profile_and_every_candidate():
+    chosen = plan(squares())
+    figure = chosen.plot()
+    profile, risk = figure.axes
+    usable = [c for c in chosen.candidates if c.mechanism is not None]
+    assert len(risk.lines) == len(usable) + 1  # nL/D
+    curve = profile.lines[0]
+    assert np.interp(1.0, curve.get_xdata(), np.log(curve.get_ydata())) == pytest.approx(
+        np.log(chosen.profile(1.0)), abs=0.2
+    )
+    one = plan(squares(), perturbation="wishart", adjacency="add_remove").plot()
+    assert len(one.axes[1].lines) == 1
+
+
+def test_private_loss_takes_auto_and_never_the_linear_mechanism():
+    theta = cp.Variable(4)
+    loss = cvxqop.private_loss(
+        cp.sum_squares(X @ theta - Y), private=[X, Y], perturbation="auto", **PAY
+    )
+    assert isinstance(loss.guarantee.mechanism, CalibratedGaussian)
+
+
+def test_stages_know_the_public_rest_where_it_is_given():
+    """The second stage is released at the solution of the first, under the same constraints."""
+    theta = cp.Variable(4, name="theta")
+    expression = cp.sum_squares(X @ theta - Y)
+    options = {**PAY, "private": [X, Y], "perturbation": cvxqop.Gaussian(stages=2), "seed": 1}
+    free = cvxqop.private_loss(expression, **options)
+    held = cvxqop.private_loss(
+        expression, regularizer=cp.norm1(theta), constraints=[theta >= 0.3], **options
+    )
+    assert np.all(held.anchor >= 0.3 - 1e-8)
+    assert np.any(free.anchor < 0.3)
+    problem = cp.Problem(cp.Minimize(expression + cp.norm1(theta)), [theta >= 0.3])
+    whole = cvxqop.privatize(problem, **options)
+    np.testing.assert_allclose(held.anchor, whole.private_loss.anchor, atol=1e-7)
+    np.testing.assert_allclose(held.gradient, whole.private_loss.gradient, atol=1e-5)
+
+
+def test_private_data_in_the_rest_of_a_private_loss_is_refused():
+    theta = cp.Variable(4)
+    with pytest.raises(cvxqop.ProblemError):
+        cvxqop.private_loss(
+            cp.sum_squares(X @ theta - Y),
+            private=[X, Y],
+            constraints=[X @ theta <= 1],
+            perturbation=cvxqop.Gaussian(stages=2),
+            **PAY,
+        )
