@@ -19,6 +19,7 @@ from cvxqop._nodes import (
     has_variables,
     holds_records,
     index_key,
+    is_elementwise,
     is_leaf,
     is_linear,
     is_sparse,
@@ -26,12 +27,15 @@ from cvxqop._nodes import (
     leaf_value,
     leaves,
     nodes,
+    reduced_axes,
     source,
     variables,
 )
+from cvxqop._reverse import Tape
 
 __all__ = [
     "Shapes",
+    "Tape",
     "attributes",
     "evaluate",
     "exponent",
@@ -42,6 +46,7 @@ __all__ = [
     "has_variables",
     "holds_records",
     "index_key",
+    "is_elementwise",
     "is_leaf",
     "is_linear",
     "is_sparse",
@@ -50,6 +55,7 @@ __all__ = [
     "leaves",
     "mark_optimal",
     "nodes",
+    "reduced_axes",
     "source",
     "variables",
     "write_values",

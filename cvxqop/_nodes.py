@@ -22,7 +22,9 @@ from cvxpy.atoms.affine.reshape import reshape
 from cvxpy.atoms.affine.sum import Sum
 from cvxpy.atoms.affine.transpose import transpose
 from cvxpy.atoms.affine.unary_operators import NegExpression
+from cvxpy.atoms.axis_atom import AxisAtom
 from cvxpy.atoms.elementwise.abs import abs as abs_atom
+from cvxpy.atoms.elementwise.elementwise import Elementwise
 from cvxpy.atoms.elementwise.huber import huber
 from cvxpy.atoms.elementwise.logistic import logistic
 from cvxpy.atoms.elementwise.maximum import maximum
@@ -38,6 +40,7 @@ __all__ = [
     "has_variables",
     "holds_records",
     "index_key",
+    "is_elementwise",
     "is_leaf",
     "is_linear",
     "is_sparse",
@@ -45,6 +48,7 @@ __all__ = [
     "leaf_value",
     "leaves",
     "nodes",
+    "reduced_axes",
     "source",
     "variables",
 ]
@@ -194,6 +198,22 @@ def exponent(node: Any) -> float:
 def index_key(node: Any) -> tuple[Any, ...]:
     """Slices of an indexing node, one per axis of its argument."""
     return tuple(node.key)
+
+
+def is_elementwise(node: Any) -> bool:
+    """Whether entry k of an atom is a function of entry k of each argument."""
+    return isinstance(node, Elementwise)
+
+
+def reduced_axes(node: Any) -> tuple[int, ...] | None:
+    """Axes of the first argument that a sum, norm or the like runs over; None for other atoms."""
+    if not isinstance(node, (AxisAtom, Sum, quad_over_lin)):
+        return None
+    ndim = node.args[0].ndim
+    axis = node.axis
+    if axis is None:
+        return tuple(range(ndim))
+    return tuple(k % ndim for k in (axis if isinstance(axis, tuple) else (axis,)))
 
 
 def evaluate(node: Any, values: Mapping[int, Any]) -> Any:

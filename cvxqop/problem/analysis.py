@@ -14,12 +14,12 @@ from cvxqop.problem.affine import AffineReader
 from cvxqop.problem.assemble import assemble
 from cvxqop.problem.describe import row_text
 from cvxqop.problem.erm import ERM, Texts
-from cvxqop.problem.private import match
+from cvxqop.problem.private import PrivateData, match
 from cvxqop.problem.public import Stacking
 from cvxqop.problem.terms import TermReader
 from cvxqop.problem.weights import scale_statement
 
-__all__ = ["read", "read_expression"]
+__all__ = ["objective_and_constraints", "private_data", "read", "read_expression", "total"]
 
 _ADJACENCIES = ("replace_one", "add_remove")
 
@@ -43,6 +43,18 @@ def read(problem: cp.Problem, private: Sequence[Any], *, adjacency: str = "repla
     ProblemError
         If the problem is not of this form. The message names the term and the remedy.
     """
+    objective, constraints = objective_and_constraints(problem)
+    return _read(objective, constraints, private, adjacency)
+
+
+def objective_and_constraints(problem: Any) -> tuple[Any, list[Any]]:
+    """The expression that a problem minimises, and its constraints.
+
+    Raises
+    ------
+    ProblemError
+        If it is no problem, or maximises.
+    """
     if not isinstance(problem, cp.Problem):
         raise ProblemError(f"problem must be a cvxpy.Problem, not {type(problem).__name__}.")
     if type(problem.objective) is not cp.Minimize:
@@ -50,7 +62,7 @@ def read(problem: cp.Problem, private: Sequence[Any], *, adjacency: str = "repla
             "The objective is a maximisation. Minimise the negative log-likelihood or loss: "
             "Minimize(loss + regulariser) in place of Maximize(…)."
         )
-    return _read(problem.objective.args[0], list(problem.constraints), private, adjacency)
+    return problem.objective.args[0], list(problem.constraints)
 
 
 def read_expression(
@@ -76,7 +88,16 @@ def read_expression(
     return erm
 
 
-def _read(objective: Any, constraints: list[Any], private: Sequence[Any], adjacency: str) -> ERM:
+def private_data(
+    objective: Any, constraints: list[Any], private: Sequence[Any], adjacency: str
+) -> tuple[PrivateData, Callable[..., str]]:
+    """The private leaves, and a writer of terms without entries, after what every problem needs.
+
+    Raises
+    ------
+    ProblemError
+        If the objective is no number or holds no record, or a constraint holds one.
+    """
     if adjacency not in _ADJACENCIES:
         raise OptionError(f"adjacency must be one of {', '.join(_ADJACENCIES)}, not {adjacency!r}.")
     hidden = adjacency == "add_remove"
@@ -98,6 +119,12 @@ def _read(objective: Any, constraints: list[Any], private: Sequence[Any], adjace
             "The objective holds no private data: nothing in private occurs in it. List the "
             "arrays of the loss in private."
         )
+    return data, text
+
+
+def _read(objective: Any, constraints: list[Any], private: Sequence[Any], adjacency: str) -> ERM:
+    data, text = private_data(objective, constraints, private, adjacency)
+    hidden = data.count_is_private
     reader = TermReader(data, text)
     reader.split(objective)
     checks.check_rest(reader.rest, text)
@@ -113,7 +140,7 @@ def _read(objective: Any, constraints: list[Any], private: Sequence[Any], adjace
         variables=stacking.variables,
         rows=shared.rows,
         losses=shared.losses,
-        regulariser=_sum(reader.rest),
+        regulariser=total(reader.rest),
         constraints=constraints,
         private_names=data.descriptions,
         public_data=checks.public_data(reader.terms, shared.rows),
@@ -155,8 +182,9 @@ def _shapes(roots: Sequence[Any], n: int) -> dict[int, list[int | str]]:
     return {id(leaf): ["n" if side == n else side for side in leaf.shape] for leaf in leaves}
 
 
-def _sum(rest: Sequence[Any]) -> cp.Expression | None:
-    total = None
-    for node in rest:
-        total = node if total is None else total + node
-    return total
+def total(terms: Sequence[Any]) -> cp.Expression | None:
+    """The sum of expressions; None if there is none."""
+    found = None
+    for node in terms:
+        found = node if found is None else found + node
+    return found

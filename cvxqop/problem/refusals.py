@@ -12,6 +12,7 @@ __all__ = [
     "PUBLIC_ROWS",
     "PUBLIC_WEIGHTS",
     "SHAPES",
+    "kinked",
     "of_atom",
     "of_shape",
     "weights",
@@ -58,6 +59,11 @@ _UNKNOWN = (
     "sum(logistic(…)) and sum(square(pos(…))) are"
 )
 
+_DECLARE = (
+    ". If it is convex and smooth with bounds that hold for every possible record, state them: "
+    "declared=cvxqop.Declared(smoothness=…, anchor_gradient=…)"
+)
+
 _NOT_SMOOTH_ATOMS = frozenset(
     {"abs", "norm1", "norm_inf", "normnuc", "maximum", "max", "pnorm", "sum_largest", "sigma_max"}
 )
@@ -75,8 +81,13 @@ def of_atom(node: Any, kind: str) -> str:
     if kind in _NOT_SMOOTH_ATOMS:
         return _NOT_SMOOTH
     if kind in _UNBOUNDED_ATOMS:
-        return _UNBOUNDED
-    return _UNKNOWN
+        return _UNBOUNDED + _DECLARE
+    return _UNKNOWN + _DECLARE
+
+
+def kinked(kind: str) -> str:
+    """Reason for an atom with a kink in a declared term."""
+    return f"holds {kind} with a kink, so that no declaration is true of it: it {_NOT_SMOOTH}"
 
 
 def weights(names: str) -> str:
