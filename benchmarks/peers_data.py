@@ -206,16 +206,20 @@ CLASSIFICATION: dict[str, Callable[[], Table]] = {
 
 @dataclass(frozen=True)
 class Split:
-    """Training and test rows of norm at most 1; targets in [-1, 1] on the training rows, or ±1."""
+    """Training and test rows of norm at most 1; targets in [-1, 1] on the training rows, or ±1.
+
+    No feature of a training row exceeds ``column_bound`` in size: 3 divided by the common scale.
+    """
 
     X: Array
     y: Array
     X_test: Array
     y_test: Array
+    column_bound: float
 
-    def r_squared(self, theta: Array) -> float:
+    def r_squared(self, theta: Array, intercept: float = 0.0) -> float:
         """Test R² against the mean of the training targets."""
-        error = np.mean((self.X_test @ theta - self.y_test) ** 2)
+        error = np.mean((self.X_test @ theta + intercept - self.y_test) ** 2)
         return float(1.0 - error / np.mean((self.y_test - self.y.mean()) ** 2))
 
     def accuracy(self, theta: Array, intercept: float) -> float:
@@ -240,10 +244,12 @@ def split(name: str, seed: int) -> Split:
     train, test = order[:cut], order[cut:]
     spread = X[train].std(axis=0)
     Z = np.clip((X - X[train].mean(axis=0)) / np.where(spread > 0, spread, 1.0), -3, 3)
-    Z /= np.linalg.norm(Z[train], axis=1).max()
+    scale = np.linalg.norm(Z[train], axis=1).max()
+    Z /= scale
+    bound = min(1.0, 3.0 / float(scale))
     Z /= np.maximum(np.linalg.norm(Z, axis=1, keepdims=True), 1.0)
     if name in CLASSIFICATION:
-        return Split(Z[train], y[train], Z[test], y[test])
+        return Split(Z[train], y[train], Z[test], y[test], bound)
     centred = y - y[train].mean()
     scaled = centred / np.abs(centred[train]).max()
-    return Split(Z[train], scaled[train], Z[test], scaled[test])
+    return Split(Z[train], scaled[train], Z[test], scaled[test], bound)
