@@ -82,7 +82,7 @@ class Case:
                 offset=settings.bounds.offset if offset is None else offset,
                 gradient=_gradient_bound(erm, settings, constants, anchor, offset),
             ),
-            radius=settings.radius,
+            radius=settings.radius or 1.0,
             accuracy=settings.accuracy if touches_records else None,
         )
         guarantee = Guarantee(

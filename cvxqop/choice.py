@@ -5,7 +5,10 @@ Everything that is compared is public: bounds, dimension, radius, (ε, δ), and 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
 
 from cvxqop.backend import Backend
 from cvxqop.case import Case
@@ -14,10 +17,14 @@ from cvxqop.privacy.gaussian import CalibratedGaussian, Gaussian
 from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.problem.anchor import resolve_anchor
 from cvxqop.problem.erm import ERM
 from cvxqop.settings import Perturbation, Settings
+from cvxqop.solve.prox import split
+from cvxqop.solve.reach import reach
+from cvxqop.solve.terms import NotSplittable
 
-__all__ = ["CANDIDATES", "Candidate", "choose", "reference_curvature"]
+__all__ = ["CANDIDATES", "Candidate", "choose", "default_radius", "reference_curvature"]
 
 CANDIDATES: tuple[Perturbation, ...] = (Gaussian(stages=2), Gaussian(), Wishart(), Linear())
 """The mechanisms that keep the user's loss, the preferred one of equals first."""
@@ -70,7 +77,8 @@ def choose(
 ) -> tuple[Settings, tuple[Candidate, ...]]:
     """The settings with the candidate of the smallest predicted risk, and all candidates.
 
-    Settings that name a mechanism are returned as they are, without candidates.
+    Settings that name a mechanism keep it, and there are no candidates then. A radius that was not
+    given is settled here, too.
 
     Parameters
     ----------
@@ -84,6 +92,8 @@ def choose(
     CvxqopError
         If no candidate can be used: what stood in the way of the first.
     """
+    if settings.radius is None:
+        settings = replace(settings, radius=default_radius(erm, settings))
     if settings.perturbation != "auto":
         return settings, ()
     quadratic = all(loss.quadratic for loss, _ in erm.losses)
@@ -108,15 +118,35 @@ def choose(
         raise failures[0]
     records = erm.rows.n if settings.adjacency == "replace_one" else None
     curvature = reference_curvature(usable, records)
+    radius = settings.radius or 1.0
     candidates = [
-        one
-        if one.mechanism is None
-        else replace(one, predicted_risk=one.mechanism.predicted_risk(settings.radius, curvature))
+        replace(one, predicted_risk=one.mechanism.predicted_risk(radius, curvature))
+        if one.mechanism is not None
+        else one
         for one in candidates
     ]
     ranked = [one for one in candidates if one.predicted_risk is not None]
     best = min(ranked, key=lambda one: one.predicted_risk or 0.0)
     return replace(settings, perturbation=best.perturbation), tuple(candidates)
+
+
+def default_radius(erm: ERM, settings: Settings) -> float:
+    """D0 where the caller gives no hint: how far θ̂ is expected to lie from the anchor.
+
+    With an offset (a target of size B) B/R: one row of the largest norm explains the largest
+    target. Without (classification) 2√D/R: the root mean square of a'θ over rows of norm R in
+    every direction is then 2, odds of 7 to 1. Never more than the constraints reach.
+    """
+    anchor, offset = resolve_anchor(erm, settings.anchor, settings.bounds)
+    B = settings.bounds.offset if offset is None else offset
+    R = erm.row_norm(settings.bounds)
+    moved = erm.has_offset or bool(np.any(anchor))
+    natural = B / R if moved and B else 2.0 * math.sqrt(erm.dimension) / R
+    try:
+        farthest = reach(split(erm.variables, None, erm.constraints), anchor)
+    except NotSplittable:  # sets that only a conic solver takes: their reach is not known
+        return natural
+    return min(natural, farthest) or natural
 
 
 def reference_curvature(mechanisms: list[Mechanism], records: int | None) -> float:

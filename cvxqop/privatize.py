@@ -41,7 +41,7 @@ def privatize(
     adjacency: Adjacency = "replace_one",
     perturbation: str | Perturbation = "wishart",
     anchor: Any = None,
-    radius: float = 1.0,
+    radius: float | None = None,
     accuracy: float = 1e-6,
     nonfinite: str = "raise",
     solver: str | None = None,
@@ -78,8 +78,9 @@ def privatize(
         predicted risk, judged by public numbers alone; the plan shows the candidates.
     anchor : array, dict {variable: array}, CommonMinimizer or None
         θ0, public, towards which the perturbation pulls; None is the origin.
-    radius : float
-        Hint for ‖θ̂ − θ0‖ in units of θ; used to choose free parameters only.
+    radius : float, optional
+        Hint D0 for ‖θ̂ − θ0‖ in units of θ; used to choose free parameters only. None is B/R where
+        the loss has an offset (regression), else 2√D/R (classification); at most the reach of C.
     accuracy : float
         Certified distance Δ of the solve to the exact perturbed minimiser, in units of θ, for
         losses that are not quadratic: the release adds N(0, σ_rel² I), σ_rel about 14Δ/μ. At least
@@ -177,7 +178,7 @@ def plan(problem: cp.Problem, **options: Any) -> Plan:
         guarantee=case.guarantee,
         dimension=erm.dimension,
         records=erm.rows.n if settings.adjacency == "replace_one" else None,
-        radius=settings.radius,
+        radius=settings.radius or 1.0,
         solver=backend.name,
         warnings=warnings_of(erm, settings, case.mechanism),
         candidates=candidates,

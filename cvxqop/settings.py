@@ -40,7 +40,7 @@ class Settings:
     adjacency: Adjacency = "replace_one"
     perturbation: str | Perturbation = "wishart"
     anchor: Any = None
-    radius: float = 1.0
+    radius: float | None = None
     accuracy: float = 1e-6
     nonfinite: str = "raise"
     solver: str | None = None
@@ -76,12 +76,15 @@ class Settings:
                 f"bounds must be a cvxqop.Bounds, not {type(self.bounds).__name__}: state public "
                 "bounds, such as Bounds(row_norm=1.0, offset=1.0). They are never read from data."
             )
-        for name in ("epsilon", "delta", "radius", "accuracy"):
+        for name in ("epsilon", "delta", "accuracy"):
             _check_number(name, getattr(self, name))
+        if self.radius is not None:
+            _check_number("radius", self.radius)
         check_privacy(self.epsilon, self.delta)
-        if not (0.0 < self.radius < math.inf):
+        radius = 1.0 if self.radius is None else self.radius
+        if not (0.0 < radius < math.inf):
             raise OptionError(f"radius must be positive and finite, got {self.radius!r}.")
-        if not 1e-12 * self.radius <= self.accuracy < math.inf:
+        if not 1e-12 * radius <= self.accuracy < math.inf:
             raise OptionError(
                 f"accuracy must lie between 1e-12 times the radius and infinity, got "
                 f"{self.accuracy!r}: it is a distance in units of θ that double precision must be "

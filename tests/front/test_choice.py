@@ -127,3 +127,23 @@ def test_private_data_in_the_rest_of_a_private_loss_is_refused():
             perturbation=cvxqop.Gaussian(stages=2),
             **PAY,
         )
+
+
+@pytest.mark.parametrize(
+    ("bounds", "radius"), [((2.0, 6.0), 3.0), ((0.5, 0.25), 0.5), ((1.0, 1000.0), 0.8)]
+)
+def test_default_radius_has_the_units_of_theta(bounds, radius):
+    """B/R, or √(Σ 0.4²) = 0.8 where the box reaches no farther."""
+    box = [lambda theta: cp.norm_inf(theta) <= 0.4] if radius == 0.8 else []
+    chosen = cvxqop.plan(
+        squares(box), private=[X, Y], bounds=cvxqop.Bounds(*bounds), epsilon=1.0, delta=1e-6
+    )
+    assert chosen.radius == pytest.approx(radius)
+
+
+def test_default_radius_of_a_classification():
+    theta = cp.Variable(4)
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.logistic(X @ theta))))
+    bounds = cvxqop.Bounds(0.5)
+    chosen = cvxqop.plan(problem, private=[X], bounds=bounds, epsilon=1.0, delta=1e-6)
+    assert chosen.radius == pytest.approx(2.0 * 2.0 / 0.5)
