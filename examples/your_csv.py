@@ -1,6 +1,6 @@
 """A private LASSO on a CSV file of your own, one row a person: edit the three lines that say so.
 
-    python examples/your_csv.py     # from the top of the repository, as long as FILE is unedited
+python examples/your_csv.py     # from the top of the repository, as long as FILE is unedited
 """
 
 import csv

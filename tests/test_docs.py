@@ -13,7 +13,8 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_snippets(page):
+def test_snippets(page, monkeypatch):
+    monkeypatch.chdir(ROOT)  # where a reader runs them
     namespace, printed = {}, ""
     for language, body in BLOCK.findall(page.read_text()):
         if language == "python":
