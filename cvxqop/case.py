@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from cvxqop.errors import OptionError, ProblemError
+from cvxqop.errors import OptionError
 from cvxqop.privacy.gaussian import Gaussian
 from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.mechanism import Draw, Mechanism, Sensitivity
 from cvxqop.privacy.noise import Noise, Randomness
 from cvxqop.problem.anchor import resolve_anchor
 from cvxqop.problem.clipping import ClippedRows
+from cvxqop.problem.cut_loss import CutLoss, CutRows
 from cvxqop.problem.erm import ERM, Constants
 from cvxqop.settings import Settings
 from cvxqop.solution import Guarantee
@@ -66,7 +67,7 @@ class Case:
         ``touches_records`` says that the solver will see records, and not only a perturbed
         quadratic: then its accuracy is part of the mechanism, through a Gaussian release.
         """
-        _check_support(erm, settings, touches_records)
+        _check_support(settings, touches_records)
         anchor, offset = resolve_anchor(erm, settings.anchor, settings.bounds)
         constants = erm.constants(settings.bounds, anchor, offset)
         randomness = Randomness(settings.seed)
@@ -144,6 +145,24 @@ class Case:
         """The losses times their weights, each one number: not where ``weighted``."""
         return [loss.times(float(weight)) for loss, weight in self.erm.losses]
 
+    def finite_sum(self) -> tuple[Any, Any, Array]:
+        """Rows and losses of Σ_i ℓ(θ; z_i) with its linear part; every record is read and checked.
+
+        The loss is the one whose gradient is clipped where the mechanism says so.
+        """
+        erm, mechanism = self.erm, self.settings.mechanism
+        clip = mechanism.clip if isinstance(mechanism, Linear) else None
+        if clip is None and not self.weighted:
+            if not erm.labelled:
+                self.rows.check_finite()
+            # Reads every record where labels stand beside the loss.
+            return self.rows, self.losses, self.rows.linear_term()
+        self.rows.check_finite()
+        rows = CutRows(self.rows, [weight for _, weight in erm.losses], clip)
+        curvature = sum(loss.curvature * float(np.max(w, initial=0.0)) for loss, w in erm.losses)
+        loss = CutLoss(tuple(loss for loss, _ in erm.losses), curvature)
+        return rows, loss, np.zeros(erm.dimension)
+
     def _block_rows(self) -> int:
         """Records in a block: by D where rows are dense, by their fill where they are sparse.
 
@@ -183,26 +202,17 @@ def _gradient_bound(
     if not isinstance(settings.mechanism, Linear):
         return None
     B = settings.bounds.offset if offset is None else offset
+    if not erm.has_offset and not np.any(anchor):
+        B = 0.0
     distance = reach(split(erm.variables, None, erm.constraints), anchor)
     argument = (B or 0.0) + constants.row_norm * distance
     slopes = (loss.slope_bound(argument) * float(np.max(w)) for loss, w in erm.losses)
     return constants.row_norm * sum(slopes)
 
 
-def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
+def _check_support(settings: Settings, touches_records: bool) -> None:
     """Refuse what the mechanism or the route to the solver does not support yet."""
     mechanism = settings.mechanism
-    if touches_records and any(np.ndim(weight) for _, weight in erm.losses):
-        raise ProblemError(
-            f"The private loss {' + '.join(erm.terms)} has public weights, one a record, "
-            "which only squared losses solved from their quadratic form take. Multiply the "
-            "rows and offsets by the square roots of the weights, or leave the weights out."
-        )
-    if isinstance(mechanism, Linear) and mechanism.clip is not None:
-        raise OptionError(
-            "Linear: clip is not available yet. Use a loss with a bounded slope (huber, logistic) "
-            "or bound the variable by a constraint; both give the gradient a bound."
-        )
     if isinstance(mechanism, Gaussian) and mechanism.stages > 1 and touches_records:
         raise OptionError(
             "Gaussian: stages > 1 releases the quadratic form of a squared loss; use a solver that "

@@ -114,12 +114,9 @@ def _from_records(case: Case, backend: Backend) -> PrivateSolution:
     """Other losses: a point certified to lie within Δ of the minimiser, then the release."""
     erm, release = case.erm, case.mechanism.release
     assert release is not None
-    losses = case.losses
-    if not erm.labelled:
-        case.rows.check_finite()
-    linear = case.rows.linear_term()  # reads every record where labels stand beside the loss
+    rows, losses, linear = case.finite_sum()
     draw, noise, sampling = case.draw()
-    smooth = oracle.FiniteSum(case.rows, losses, draw.curvature, draw.guard + linear, case.anchor)
+    smooth = oracle.FiniteSum(rows, losses, draw.curvature, draw.guard + linear, case.anchor)
     answer = stotos.solve_stotos(
         smooth,
         erm.variables,

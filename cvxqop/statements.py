@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cvxqop.privacy.gaussian import CalibratedGaussian
+from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.privacy.wishart_mechanism import CalibratedWishart
 from cvxqop.problem.anchor import CommonMinimizer
@@ -33,6 +34,13 @@ def assumptions_of(
     elif erm.has_offset or settings.anchor is not None:
         clip += f", and |a'θ0 + c| ≤ {settings.bounds.offset:g} at the anchor"
     sentences.append(clip + ".")
+    if isinstance(settings.mechanism, Linear) and settings.mechanism.clip is not None:
+        sentences.append(
+            "The gradient of every record is clipped to norm "
+            f"ζ = {settings.mechanism.clip:g}: what is minimised is not the loss as written but "
+            "the one whose slope is cut to ±ζ/‖a‖ (for a squared loss Huber's), a bias that "
+            "neither more records nor a larger epsilon removes."
+        )
     sentences.append(
         "The bounds, the anchor, the radius, the regulariser, the constraints and the choice of "
         "mechanism were fixed without looking at the private data."

@@ -46,8 +46,11 @@ class Linear:
     Parameters
     ----------
     clip : float, optional
-        ζ > 0 (LOP-Clip): the loss is replaced by the one whose slope is cut to ±ζ/‖a‖, so that
-        G = ζ. For a squared loss this is Huber's. None takes G from the loss and the constraints.
+        ζ > 0 (LOP-Clip), in units of loss per θ: the gradient of each record is clipped to norm ζ,
+        so that G = ζ. That is minimising the loss whose slope is cut to ±ζ/‖a‖, a the whole row,
+        public columns included; for a squared loss it is Huber's, with a threshold a record. Still
+        convex, it is solved as such, and the answer is biased: it is the clipped loss that is
+        minimised. None takes G from the loss and the constraints.
     calibration : {"exact", "classic"}
         "exact" chooses μ by the utility bound and solves δ(ε) = δ for the smallest s_a; "classic"
         is the closed form of Kifer, Smith and Thakurta 2012, μ = 2L/ε and
@@ -77,7 +80,11 @@ class Linear:
             or not isinstance(self.clip, int | float | np.integer | np.floating)
             or not 0.0 < self.clip < math.inf
         ):
-            raise OptionError(f"Linear: clip must be positive and finite, not {self.clip!r}.")
+            raise OptionError(
+                f"Linear: clip must be a positive and finite number, not {self.clip!r}. It is the "
+                "largest norm that the gradient of one record may have; None takes that bound from "
+                "the loss and the constraints."
+            )
         if self.calibration not in ("exact", "classic"):
             raise OptionError(
                 f"Linear: calibration must be 'exact' or 'classic', not {self.calibration!r}."
@@ -101,16 +108,27 @@ class Linear:
         Raises
         ------
         CalibrationError
-            If there is no bound G, if "classic" is asked for where the Hessian of a record may
-            have rank above one, or (ε, δ) is out of range.
+            If there is no bound G, if "classic" or ``clip`` is asked for where the Hessian of a
+            record may have rank above one, or (ε, δ) is out of range.
         """
         check_privacy(epsilon, delta)
-        G = self.clip if self.clip is not None else sensitivity.gradient
-        if G is None or not math.inf > G:
+        bounds = (self.clip, sensitivity.gradient)
+        G = min((bound for bound in bounds if bound is not None), default=math.inf)
+        if not math.inf > G:
             raise CalibrationError(
-                "Linear: the gradient of this loss has no bound over the constraint set. Bound the "
-                "variable, or use clip=…, or a quadratic perturbation, which only needs a bound at "
-                "the anchor."
+                "Linear: the noise of linear perturbation is proportional to a bound on the "
+                "gradient of one record at every point that could be the answer. There is none "
+                "here: the slope of this loss grows without limit, and the constraints leave the "
+                "variable unbounded. Bound the variable by a box or a ball, such as "
+                "cp.norm(theta, 2) <= 1; or clip the gradients, with Linear(clip=…), which changes "
+                "the loss; or use a quadratic perturbation, 'wishart' or 'gaussian': its random "
+                "curvature covers the growth of the gradient, so it only needs a bound at the "
+                "anchor."
+            )
+        if self.clip is not None and sensitivity.hessian_rank != 1:
+            raise CalibrationError(
+                "Linear: clip holds for losses of GLM form only, one row a record: there clipping "
+                "the gradient is minimising another convex loss. Bound the variable instead."
             )
         classic = self.calibration == "classic"
         if classic and sensitivity.hessian_rank != 1:
@@ -256,7 +274,7 @@ class CalibratedLinear:
 
     def summary(self) -> tuple[tuple[str, str], ...]:
         """The noise in words: (heading, text) of each line."""
-        clip = f", slopes cut at ζ = {self.clip:g}" if self.clip is not None else ""
+        clip = f", clipped at ζ = {self.clip:g}" if self.clip is not None else ""
         return (
             ("mechanism", f"{self.title}, S = μI ({self.calibration})"),
             ("noise", f"s_a = {self.guard_scale:.6g} for gradients up to {self.gradient:g}{clip}"),
@@ -272,8 +290,11 @@ def _exact(
     mu_release = start.release.mu if start.release else 0.0
 
     def at(part: float) -> CalibratedLinear:
-        """The mechanism whose determinants take that part of ε; never more than e^50."""
-        paid = min(part * epsilon / rank, 50.0)
+        """The mechanism whose determinants take that part of ε; never less ridge than e^−14 L.
+
+        A millionth of what one record can have hardly shows, and keeps the problem well-posed.
+        """
+        paid = min(part * epsilon / rank, 14.0)
         trial = replace(start, ridge=L / math.expm1(paid) * UP)
         left = epsilon - trial.paid
         v = largest_shift(left, delta, start.freedom, mu_release=mu_release)

@@ -21,7 +21,7 @@ from cvxqop.errors import OptionError, ProblemError
 from cvxqop.problem.rows import Blocks, Labels, Rows
 from cvxqop.problem.sparse import canonical, scale_rows
 
-__all__ = ["ClippedRows"]
+__all__ = ["ClippedRows", "row_squares"]
 
 Array = npt.NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
@@ -88,14 +88,14 @@ class ClippedRows(Blocks):
         A, C = self._rows.take(start, stop)
         if is_sparse(A):
             A = canonical(A)
-        squares = _row_squares(A)
+        squares = row_squares(A)
         labels = None if self.labels is None else self.labels.take(start, stop)
         # One pass flags what is not finite; overflow of finite numbers is told apart below.
         with np.errstate(over="ignore", invalid="ignore"):
             suspect = squares.sum() + C.sum() + (0.0 if labels is None else labels.sum())
         if not np.isfinite(suspect):
             A, C = self._repair(A, C, start, stop)
-            squares = _row_squares(A)
+            squares = row_squares(A)
         over = squares > self._threshold
         if over.any():
             factor = np.ones(len(squares))
@@ -121,10 +121,16 @@ class ClippedRows(Blocks):
         for start in range(0, self.n, size):
             stop = min(start + size, self.n)
             A, _ = self.take(start, stop)
-            # Infinity from finite labels is cut as well; NaN belongs to a row of zeros.
-            q = np.clip(self.labels.take(start, stop), self.labels.low, self.labels.high)
-            gradient += A.T @ np.where(np.isnan(q), 0.0, q)
+            gradient += A.T @ self.cut_labels(start, stop)
         return gradient
+
+    def cut_labels(self, start: int, stop: int) -> Array:
+        """q of the records start…stop, cut to its interval; zeros where there is no linear part."""
+        if self.labels is None:
+            return np.zeros(stop - start)
+        # Infinity from finite labels is cut as well; NaN belongs to a row of zeros.
+        q = np.clip(self.labels.take(start, stop), self.labels.low, self.labels.high)
+        return np.where(np.isnan(q), 0.0, q)
 
     def _repair(self, A: Any, C: Array, start: int, stop: int) -> tuple[Any, Array]:
         """Deal with NaN, infinity and finite records that overflow."""
@@ -143,7 +149,7 @@ class ClippedRows(Blocks):
             A = _erase(A, dirty) + _erase(tame_A, lost | ~dirty)
             A = canonical(A) if is_sparse(A) else A
             C = np.where(dirty[:, None], np.where(lost[:, None], 0.0, tame_C), C)
-        huge = ~np.isfinite(_row_squares(A))
+        huge = ~np.isfinite(row_squares(A))
         if huge.any():
             factor = np.where(huge, 1e100 / np.where(huge, _row_largest(A), 1.0), 1.0)
             A, C = _scale(A, factor), C * factor[:, None]
@@ -172,7 +178,7 @@ class ClippedRows(Blocks):
         return np.where(np.abs(argument) > B, np.clip(argument, -B, B) - at_anchor, C)
 
 
-def _row_squares(A: Any) -> Array:
+def row_squares(A: Any) -> Array:
     """‖a‖² of each row; a sparse A must store every position once, as `canonical` does."""
     with np.errstate(over="ignore", invalid="ignore"):
         if is_sparse(A):

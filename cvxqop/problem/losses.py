@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
+from scipy.special import expit, logit
 
 __all__ = ["ScalarLoss", "huber", "logistic", "squared", "squared_hinge"]
 
@@ -35,6 +35,9 @@ class ScalarLoss:
         Whether φ'' is constant.
     even : bool
         Whether φ(−t) = φ(t).
+    inverse : callable, optional
+        A point t with φ'(t) = u for an array of u, anything where there is none: where it is
+        known, clipped gradients are evaluated faster.
 
     Examples
     --------
@@ -60,6 +63,7 @@ class ScalarLoss:
     slope: float = math.inf
     quadratic: bool = False
     even: bool = False
+    inverse: Function | None = None
 
     def slope_bound(self, bound: float) -> float:
         """sup of |φ'(t)| over |t| ≤ bound: attained at an end, since φ' never decreases."""
@@ -73,6 +77,7 @@ class ScalarLoss:
         if factor == 1.0 or (factor == -1.0 and self.even):
             return self
         value, derivative, second = self.value, self.derivative, self.second_derivative
+        inverse = self.inverse
         return replace(
             self,
             name=f"{self.name}, argument times {factor:g}",
@@ -81,6 +86,7 @@ class ScalarLoss:
             second_derivative=lambda t: factor**2 * second(factor * t),
             curvature=self.curvature * factor**2,
             slope=self.slope * abs(factor),
+            inverse=None if inverse is None else lambda u: inverse(u / factor) / factor,
         )
 
     def times(self, weight: float) -> ScalarLoss:
@@ -88,6 +94,7 @@ class ScalarLoss:
         if weight == 1.0:
             return self
         value, derivative, second = self.value, self.derivative, self.second_derivative
+        inverse = self.inverse
         return replace(
             self,
             value=lambda t: weight * value(t),
@@ -95,6 +102,7 @@ class ScalarLoss:
             second_derivative=lambda t: weight * second(t),
             curvature=self.curvature * weight,
             slope=self.slope * weight,
+            inverse=None if inverse is None else lambda u: inverse(u / weight),
         )
 
     def weighted(self, weight: float) -> ScalarLoss:
@@ -102,6 +110,7 @@ class ScalarLoss:
         if weight == 1.0:
             return self
         value, derivative, second = self.value, self.derivative, self.second_derivative
+        inverse = self.inverse
         return replace(
             self,
             name=f"{weight:g} times {self.name}",
@@ -110,6 +119,7 @@ class ScalarLoss:
             second_derivative=lambda t: weight * second(t),
             curvature=self.curvature * weight,
             slope=self.slope * weight,
+            inverse=None if inverse is None else lambda u: inverse(u / weight),
         )
 
 
@@ -121,6 +131,7 @@ squared = ScalarLoss(
     curvature=2.0,
     quadratic=True,
     even=True,
+    inverse=lambda u: 0.5 * u,
 )
 
 logistic = ScalarLoss(
@@ -130,6 +141,7 @@ logistic = ScalarLoss(
     second_derivative=lambda t: np.asarray(expit(t) * expit(-t)),
     curvature=0.25,
     slope=1.0,
+    inverse=lambda u: np.asarray(logit(u)),
 )
 
 squared_hinge = ScalarLoss(
@@ -138,6 +150,7 @@ squared_hinge = ScalarLoss(
     derivative=lambda t: 2.0 * np.maximum(t, 0.0),
     second_derivative=lambda t: np.where(t > 0.0, 2.0, 0.0),
     curvature=2.0,
+    inverse=lambda u: 0.5 * u,
 )
 
 
@@ -158,4 +171,5 @@ def huber(threshold: float = 1.0) -> ScalarLoss:
         curvature=2.0,
         slope=2.0 * m,
         even=True,
+        inverse=lambda u: 0.5 * u,
     )

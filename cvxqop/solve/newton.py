@@ -147,18 +147,23 @@ def minimise_sum(
         raise AccuracyError(failure("a record that is not finite was met"))
     monitor.passes += 1
     value = evaluation.value + rest.value(z)
-    size, share, stalled = max(5 * D, 1024), 0.1, 0
+    size, share, stalled, damping = max(5 * D, 1024), 0.1, 0, 0.0
     best: Certified | None = None
     last = residual = np.inf
     while True:
         monitor.check()
-        form = _model(smooth, z, size, generator)
+        form = _model(smooth, z, size, generator, damping)
         monitor.passes += min(size, n) / max(n, 1)
         candidate = _inner(form, evaluation.gradient, z, rest, share, residual, stalled, monitor)
         trial = smooth.evaluate(candidate.point)
         monitor.passes += 1
         now = trial.value + rest.value(candidate.point)
         rounding = 1e-13 * (abs(value) + abs(now))
+        move = candidate.point - z
+        bend = float(move @ form.apply(move))
+        promise = value - evaluation.value - float(evaluation.gradient @ move) - 0.5 * bend
+        promise -= rest.value(candidate.point)
+        kept = (value - now) / promise if promise > 4.0 * rounding else 1.0
         step = 1.0
         while not now <= value + rounding and step > 1e-4:
             # The model was too flat: shorten the step, and sample more rows next time.
@@ -170,6 +175,11 @@ def minimise_sum(
             trial = smooth.evaluate(point)
             monitor.passes += 1
             now = trial.value + rest.value(point)
+        if step < 1.0 or (kept < 0.25 and size >= n):
+            # φ'' vanishes beyond a cut or a kink, and a flat model oversteps: damp the next.
+            damping = max(2.0 * damping, bend / float(move @ move) / step)
+        elif kept > 0.5:
+            damping = 0.2 * damping if damping * float(move @ move) > 1e-3 * bend else 0.0
         found = judge(trial, candidate, rest, bound)
         residual = float(np.linalg.norm(trial.gradient + found.candidate.subgradient))
         monitor.report(found.certificate)
@@ -181,7 +191,8 @@ def minimise_sum(
         if not shrink <= 0.25:
             size *= 2
             share = max(0.1 * share, 1e-8)
-        stalled = stalled + 1 if not shrink < 0.9 else 0
+        # The bound need not fall with the value while kinks are being found.
+        stalled = 0 if shrink < 0.9 or value - now > 10.0 * rounding else stalled + 1
         if stalled >= 3 and size >= n:
             # At the floor of rounding only a better M can tighten the bound.
             tighter = localised(
@@ -223,25 +234,28 @@ def _inner(
     return minimise_form(form, gradient, z, rest, done, limit).candidate
 
 
-def _model(smooth: FiniteSum, z: Array, size: int, generator: np.random.Generator) -> Form:
-    """S + (n/n_s) Σ φ'' a a' over blocks of rows chosen at random, all of them if few."""
+def _model(
+    smooth: FiniteSum, z: Array, size: int, generator: np.random.Generator, damping: float = 0.0
+) -> Form:
+    """S + damping·I + (n/n_s) Σ φ'' a a' over blocks of rows chosen at random, all if few."""
     n, D = smooth.rows.n, smooth.dimension
     chosen = list(_sample(n, size, generator))
     rows = sum(stop - start for start, stop in chosen)
     factor = n / rows if rows else 1.0
     parts = []
     H = np.zeros((D, D))
+    S = smooth.S + damping * np.eye(D) if damping > 0.0 else smooth.S
     implicit = rows <= D // 2
     for start, stop in chosen:
         A, C = smooth.rows.take(start, stop)
-        weights = factor * smooth.curvatures(A @ z, C)
+        weights = factor * smooth.record_loss.second_derivative(A @ z, C)
         if implicit:
             parts.append(_dense(A) * np.sqrt(weights)[:, None])
         else:
             H += weighted_gram(A, weights)
     if implicit:
-        return LowRankForm(smooth.S, np.vstack(parts)) if parts else DenseForm(smooth.S)
-    return DenseForm(H + smooth.S)
+        return LowRankForm(S, np.vstack(parts)) if parts else DenseForm(S)
+    return DenseForm(H + S)
 
 
 def _sample(n: int, size: int, generator: np.random.Generator) -> Iterator[tuple[int, int]]:

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from cvxqop.solve.record_loss import LossSum, RecordLoss
+
 __all__ = ["Evaluation", "FiniteSum", "Loss", "Quadratic", "Rows", "Smooth", "gram", "slope"]
 
 Array = npt.NDArray[np.float64]
@@ -148,14 +150,14 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class FiniteSum:
-    """f(θ) = Σ_i Σ_j φ_j(a_i'θ + c_ij) + ½ (θ − θ0)'S(θ − θ0) + a'(θ − θ0).
+    """f(θ) = Σ_i ℓ_i(a_i'θ) + ½ (θ − θ0)'S(θ − θ0) + a'(θ − θ0), ℓ_i(t) = Σ_j φ_j(t + c_ij).
 
     Parameters
     ----------
     rows : Rows
         Records; only one block is held at a time.
-    losses : sequence of Loss
-        The J functions φ_j.
+    losses : sequence of Loss, or RecordLoss
+        The J functions φ_j; or ℓ as one object, where it is not their sum.
     S : (D, D) array
         Symmetric positive definite.
     a : (D,) array
@@ -168,7 +170,7 @@ class FiniteSum:
     """
 
     rows: Any
-    losses: Sequence[Any]
+    losses: Sequence[Any] | RecordLoss
     S: Array
     a: Array
     anchor: Array
@@ -180,10 +182,15 @@ class FiniteSum:
         """D, the length of θ."""
         return int(self.a.shape[0])
 
+    @cached_property
+    def record_loss(self) -> RecordLoss:
+        """ℓ."""
+        return LossSum(self.losses) if isinstance(self.losses, Sequence) else self.losses
+
     @property
     def quadratic(self) -> bool:
-        """Whether every φ'' is constant."""
-        return all(bool(getattr(loss, "quadratic", False)) for loss in self.losses)
+        """Whether every ℓ'' is constant."""
+        return self.record_loss.quadratic
 
     @cached_property
     def _size(self) -> float:
@@ -209,12 +216,8 @@ class FiniteSum:
         value, squares, slopes, blocks = 0.0, 0.0, 0.0, 0
         total: Any = np.zeros(self.dimension, dtype=np.longdouble if self.fine else np.float64)
         for A, C in self.blocks():
-            margin = A @ theta
-            slope = np.zeros(len(margin))
-            for j, loss in enumerate(self.losses):
-                t = margin + C[:, j]
-                value += float(np.sum(loss.value(t)))
-                slope += loss.derivative(t)
+            values, slope = self.record_loss.evaluate(A @ theta, C)
+            value += float(np.sum(values))
             total += A.T @ slope
             if not self._squares:
                 squares += _squares(A)
@@ -229,7 +232,7 @@ class FiniteSum:
         product = self.S @ step
         gradient = total.astype(np.float64)
         # Products of length D, then sums of length `block`, then of `blocks`.
-        kappa = sum(loss.curvature for loss in self.losses)
+        kappa = self.record_loss.curvature
         between = blocks * (float(np.finfo(np.longdouble).eps) / EPS if self.fine else 1.0)
         lengths = min(self.block, max(self.rows.n, 1)) + between + 8
         error = lengths * float(np.sqrt(squares * slopes))
@@ -240,25 +243,12 @@ class FiniteSum:
         value += float(step @ (self.a + 0.5 * product))
         return Evaluation(value, gradient + self.a + product, EPS * error)
 
-    def curvatures(self, margin: Array, C: Array, reach: Array | None = None) -> Array:
-        """Σ_j φ_j''; with ``reach``, its least value while each argument moves by at most that."""
-        total = np.zeros(len(margin))
-        for j, loss in enumerate(self.losses):
-            t = margin + C[:, j]
-            if reach is None or getattr(loss, "quadratic", False):
-                total += loss.second_derivative(t)
-            else:
-                # φ'' is unimodal, so its minimum over an interval is at an end.
-                low, high = loss.second_derivative(t - reach), loss.second_derivative(t + reach)
-                total += np.minimum(low, high)
-        return total
-
     def hessian(self, theta: Array, radius: float = 0.0) -> Array:
         """A matrix below ∇²f everywhere within ``radius`` of θ; ∇²f(θ) for radius 0."""
         H = np.zeros_like(self.S)
         for A, C in self.blocks():
             reach = None if radius == 0.0 else radius * np.sqrt(_row_squares(A))
-            weights = self.curvatures(A @ theta, C, reach)
+            weights = self.record_loss.second_derivative(A @ theta, C, reach)
             H += weighted_gram(A, weights)
         return 0.5 * (H + H.T) + self.S
 
@@ -274,6 +264,7 @@ class FiniteSum:
 
     def gram_form(self) -> Quadratic:
         """The same f as a quadratic form, in one pass; every φ must be quadratic."""
+        assert isinstance(self.losses, Sequence)
         kappa = [float(loss.curvature) for loss in self.losses]
         H, g = gram(self.blocks(), kappa, self.anchor)
         return Quadratic(H + self.S, g + self.a, self.anchor)

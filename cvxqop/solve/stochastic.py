@@ -32,23 +32,19 @@ DECAY = 0.5 + 2e-3
 
 
 def record_smoothness(smooth: FiniteSum) -> float:
-    """L = max_i ‖a_i‖² Σ_j κ_j, in one pass."""
+    """L = max_i ‖a_i‖² κ, in one pass."""
     largest = 0.0
     for A, _ in smooth.blocks():
         sparse: bool = sp.issparse(A)
         squares = A.multiply(A).sum(axis=1) if sparse else np.einsum("ij,ij->i", A, A)
         largest = max(largest, float(np.max(squares, initial=0.0)))
-    return largest * float(sum(loss.curvature for loss in smooth.losses))
+    return largest * smooth.record_loss.curvature
 
 
 def record_gradient(smooth: FiniteSum, theta: Array, start: int, stop: int) -> Array:
     """Σ ∇ℓ_i(θ) over the records start…stop."""
     A, C = smooth.rows.take(start, stop)
-    margin = A @ theta
-    slope = np.zeros(len(margin))
-    for j, loss in enumerate(smooth.losses):
-        slope += loss.derivative(margin + C[:, j])
-    return np.asarray(A.T @ slope)
+    return np.asarray(A.T @ smooth.record_loss.slope(A @ theta, C))
 
 
 @dataclass(eq=False)
@@ -194,7 +190,7 @@ def _window(first: int, batch: int, n: int) -> Iterator[tuple[int, int]]:
 
 def _data_smoothness(smooth: FiniteSum) -> float:
     """λ_max of Σ κ a a' by power iteration over the rows, raised by a tenth."""
-    kappa = float(sum(loss.curvature for loss in smooth.losses))
+    kappa = smooth.record_loss.curvature
     v = np.ones(smooth.dimension) / np.sqrt(smooth.dimension)
     value = 0.0
     for _ in range(8):

@@ -214,15 +214,6 @@ def test_a_rest_that_cannot_be_split_is_named():
         cvxqop.plan(problem, private=[X, y], **PAY)
 
 
-def test_public_weights_are_refused_in_the_plan():
-    X, y = people(n=50)
-    theta = cp.Variable(4)
-    weighted = cp.sum(cp.multiply(np.linspace(1.0, 2.0, 50), cp.huber(X @ theta - y)))
-    bounds = cvxqop.Bounds(row_norm=1.0, offset=1.0)
-    with pytest.raises(cvxqop.ProblemError, match="public weights"):
-        cvxqop.plan(cp.Problem(cp.Minimize(weighted)), private=[X, y], **{**PAY, "bounds": bounds})
-
-
 def test_infeasible_constraints_are_found_before_spending():
     X, y = people(n=50)
     theta = cp.Variable(4)

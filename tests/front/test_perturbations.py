@@ -110,7 +110,6 @@ def test_linear_takes_the_gradient_bound_from_the_constraints():
 @pytest.mark.parametrize(
     ("perturbation", "error", "match"),
     [
-        (cvxqop.Linear(clip=1.0), cvxqop.OptionError, "clip"),
         (cvxqop.Gaussian(stages=2), cvxqop.OptionError, "stages"),
     ],
 )

@@ -73,3 +73,12 @@ def test_extreme_arguments_do_not_warn():
         loss[0].derivative(np.array([-1e4, 1e4]))
         loss[0].second_derivative(np.array([-1e4, 1e4]))
         loss[0].value(np.array([-1e4, 1e4]))
+
+
+@pytest.mark.parametrize("factor", [1.0, -3.0])
+@pytest.mark.parametrize("name", ATOMS)
+def test_inverse_of_the_slope(name, factor):
+    loss = ATOMS[name][0].scaled(factor).weighted(0.3).times(2.0)
+    t = np.linspace(0.01, 1.2, 50) * (1.0 if factor > 0 else -1.0)
+    u = loss.derivative(t)
+    np.testing.assert_allclose(loss.derivative(loss.inverse(u)), u, rtol=1e-12)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from cvxqop.errors import PrivacyWarning
 from cvxqop.problem.analysis import read
 from cvxqop.problem.bounds import Bounds
-from cvxqop.problem.clipping import ClippedRows, _row_squares
+from cvxqop.problem.clipping import ClippedRows, row_squares
 from cvxqop.problem.glm import glm_loss
 from cvxqop.problem.rows import ArrayRows
 from cvxqop.problem.sparse import canonical
@@ -104,7 +104,7 @@ def test_array_rows(kind):
 
 def test_the_norm_refuses_what_it_would_get_wrong():
     with pytest.raises(AssertionError, match="stored twice"):
-        _row_squares(csr())
+        row_squares(csr())
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, np.bool_, np.float32])
