@@ -23,6 +23,7 @@ from cvxqop.privacy.wishart_mechanism import Wishart
 from cvxqop.privatize import _solve_method, explain, plan, private_loss, privatize
 from cvxqop.problem.anchor import CommonMinimizer
 from cvxqop.problem.bounds import Bounds
+from cvxqop.problem.declared import Declared
 from cvxqop.problem.glm import glm_loss
 from cvxqop.solution import Plan, PrivateLoss, PrivateSolution
 
@@ -36,6 +37,7 @@ __all__ = [
     "CalibrationError",
     "CommonMinimizer",
     "CvxqopError",
+    "Declared",
     "Gaussian",
     "Linear",
     "OptionError",

@@ -6,16 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from cvxqop import _cvxpy
 from cvxqop.errors import OptionError
 from cvxqop.privacy.linear import Linear
+from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM
 from cvxqop.settings import Settings
 from cvxqop.solve import conic, stotos
+from cvxqop.solve.prox import NotSplittable, split
 
 __all__ = ["Backend"]
 
 STOTOS = "STOTOS"
 STOTOS_OPTIONS = ("variant", "max_iter", "time_limit", "finish")
+DECLARED_OPTIONS = ("max_iter", "time_limit")
 
 
 @dataclass(frozen=True)
@@ -48,9 +52,9 @@ class Backend:
             The public constraints cannot be met.
         """
         # Only a random curvature makes the quadratic form of a squared loss private by itself.
-        quadratic = all(loss.quadratic for loss, _ in erm.losses) and not isinstance(
-            settings.mechanism, Linear
-        )
+        quadratic = erm.quadratic and not isinstance(settings.mechanism, Linear)
+        if isinstance(erm, DeclaredERM) and not quadratic:
+            return cls._declared(erm, settings)
         rest = (erm.variables, erm.regulariser, erm.constraints)
         options = dict(settings.solver_options)
         name = settings.solver or (conic.default_solver(*rest) if quadratic else STOTOS)
@@ -64,12 +68,55 @@ class Backend:
                 )
             conic.check_solver(name, options, *rest)
             return cls(name, options)
-        for option in options:
-            if option not in STOTOS_OPTIONS:
-                raise OptionError(
-                    f"solver_options: STOTOS has no option {option!r}; it takes "
-                    f"{', '.join(STOTOS_OPTIONS)}."
-                )
+        declared = isinstance(erm, DeclaredERM)
+        _check_names(options, DECLARED_OPTIONS if declared else STOTOS_OPTIONS)
         stotos.check_stotos(*rest, **options)
         stochastic = options.get("variant", "newton") != "newton"
         return cls(name, options, touches_records=not quadratic or stochastic)
+
+    @classmethod
+    def _declared(cls, erm: DeclaredERM, settings: Settings) -> Backend:
+        """STOTOS, or a conic solver whose answer STOTOS certifies.
+
+        Where the rest cannot be split there is no certificate: the solver must be trusted.
+        """
+        rest = (erm.variables, erm.regulariser, erm.constraints)
+        options = dict(settings.solver_options)
+        name = settings.solver or STOTOS
+        own = {variable.id for variable in erm.variables}
+        public = [] if erm.regulariser is None else [erm.regulariser]
+        for node in (*public, *erm.constraints):
+            for variable in _cvxpy.variables(node):
+                if variable.id not in own:
+                    raise OptionError(
+                        f"declared: the variable {variable.name()} does not occur in the private "
+                        "loss. Declared losses take no auxiliary variables; write the regulariser "
+                        "and the constraints without them."
+                    )
+        obstacle = ""
+        try:
+            split(*rest)
+        except NotSplittable as error:
+            obstacle = str(error).split(": ", 1)[-1].split(";")[0]
+        if obstacle and not settings.accept_solver_accuracy:
+            raise OptionError(
+                f"declared: {obstacle}, so that no answer can be certified. Change that term, or "
+                "trust the solver with accept_solver_accuracy=True, which the solution will state."
+            )
+        if obstacle and settings.solver is None:
+            name = conic.default_solver(*rest)
+        if name != STOTOS:
+            conic.check_solver(name, options, *rest)
+            return cls(name, options, touches_records=True)
+        _check_names(options, DECLARED_OPTIONS)
+        stotos.check_stotos(*rest, **options)
+        return cls(name, options, touches_records=True)
+
+
+def _check_names(options: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for option in options:
+        if option not in known:
+            raise OptionError(
+                f"solver_options: STOTOS has no option {option!r} here; it takes "
+                f"{', '.join(known)}."
+            )

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from cvxqop.declaring import check_declared, declared_sensitivity
 from cvxqop.errors import OptionError
 from cvxqop.privacy.gaussian import Gaussian
 from cvxqop.privacy.linear import Linear
@@ -18,12 +19,14 @@ from cvxqop.privacy.noise import Noise, Randomness
 from cvxqop.problem.anchor import resolve_anchor
 from cvxqop.problem.clipping import ClippedRows
 from cvxqop.problem.cut_loss import CutLoss, CutRows
+from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM, Constants
 from cvxqop.settings import Settings
 from cvxqop.solution import Guarantee
+from cvxqop.solve.oracle import gram
 from cvxqop.solve.prox import split
 from cvxqop.solve.reach import reach
-from cvxqop.statements import assumptions_of, caveats_of
+from cvxqop.statements import assumptions_of, caveats_of, declared_assumptions_of
 
 __all__ = ["Case"]
 
@@ -67,6 +70,8 @@ class Case:
         ``touches_records`` says that the solver will see records, and not only a perturbed
         quadratic: then its accuracy is part of the mechanism, through a Gaussian release.
         """
+        if isinstance(erm, DeclaredERM):
+            return cls._declared(erm, settings, touches_records)
         _check_support(settings, touches_records)
         anchor, offset = resolve_anchor(erm, settings.anchor, settings.bounds)
         constants = erm.constants(settings.bounds, anchor, offset)
@@ -96,6 +101,30 @@ class Case:
         )
         rows = erm.clipped(settings.bounds, anchor, settings.nonfinite, offset)
         return cls(erm, settings, rows, anchor, guarantee, randomness)
+
+    @classmethod
+    def _declared(cls, erm: DeclaredERM, settings: Settings, touches_records: bool) -> Case:
+        """The same with declared constants in the place of those that bounds imply."""
+        check_declared(erm, settings)
+        anchor, _ = resolve_anchor(erm, settings.anchor, settings.bounds)
+        randomness = Randomness(settings.seed)
+        guarantee = Guarantee(
+            epsilon=float(settings.epsilon),
+            delta=float(settings.delta),
+            adjacency=settings.adjacency,
+            mechanism=settings.mechanism.calibrate(
+                settings.epsilon,
+                settings.delta,
+                declared_sensitivity(erm, settings),
+                radius=settings.radius or 1.0,
+                accuracy=settings.accuracy if touches_records else None,
+            ),
+            assumptions=declared_assumptions_of(erm, settings),
+            caveats=caveats_of(settings, randomness.reproducible),
+            certified=not settings.accept_solver_accuracy,
+        )
+        nothing = ClippedRows(erm.rows, 1.0, anchor, None, "raise")
+        return cls(erm, settings, nothing, anchor, guarantee, randomness)
 
     @property
     def mechanism(self) -> Mechanism:
@@ -174,6 +203,13 @@ class Case:
             return max(64, BLOCK_ENTRIES // D)
         fill = max(first.nnz / first.shape[0], D / 64)
         return max(64, int(4 * BLOCK_ENTRIES / fill))
+
+    def gram(self) -> tuple[Array, Array]:
+        """Hessian and gradient at the anchor of a quadratic loss."""
+        if isinstance(self.erm, DeclaredERM):
+            self.erm.check_finite()
+            return self.erm.quadratic_form(self.anchor)
+        return gram(self.blocks(), self.curvatures, self.anchor)
 
     def reanchored(self, anchor: Array, offset: float) -> Case:
         """The same records, cut to |a'θ + c| ≤ offset at another public anchor."""

@@ -96,13 +96,12 @@ def choose(
         settings = replace(settings, radius=default_radius(erm, settings))
     if settings.perturbation != "auto":
         return settings, ()
-    quadratic = all(loss.quadratic for loss, _ in erm.losses)
     failures: list[CvxqopError] = []
     candidates = []
     for perturbation in CANDIDATES:
         if releases_quadratic and isinstance(perturbation, Linear):
             continue
-        if isinstance(perturbation, Gaussian) and perturbation.stages > 1 and not quadratic:
+        if isinstance(perturbation, Gaussian) and perturbation.stages > 1 and not erm.quadratic:
             continue
         trial = replace(settings, perturbation=perturbation)
         try:

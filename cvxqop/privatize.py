@@ -21,7 +21,10 @@ from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.wishart import Adjacency
 from cvxqop.problem import analysis
 from cvxqop.problem.bounds import Bounds
+from cvxqop.problem.declared import Declared
+from cvxqop.problem.declared_reading import read_declared
 from cvxqop.problem.describe import describe
+from cvxqop.problem.erm import ERM
 from cvxqop.settings import Perturbation, Settings
 from cvxqop.solution import Plan, PrivateLoss, PrivateSolution
 from cvxqop.spend import release_quadratic, spend
@@ -48,6 +51,8 @@ def privatize(
     solver_options: Mapping[str, Any] | None = None,
     seed: Any = None,
     budget: Budget | None = None,
+    declared: Declared | None = None,
+    accept_solver_accuracy: bool = False,
     verbose: bool = False,
     **unknown: Any,
 ) -> PrivateSolution:
@@ -96,6 +101,12 @@ def privatize(
         research: the result is reproducible and not private.
     budget : Budget, optional
         A ledger that is charged before the noise is drawn, and refuses what it does not cover.
+    declared : Declared, optional
+        Constants of a convex, smooth private loss that is not recognised, in place of ``bounds``.
+        The guarantee then rests on them, because nothing is clipped, and the solution says so.
+    accept_solver_accuracy : bool
+        For declared losses: release an answer that could not be certified to be within
+        ``accuracy``. The guarantee then rests on the solver, and the solution says so.
     verbose : bool
         Progress for the holder of the data; not private.
     **unknown
@@ -144,7 +155,8 @@ def privatize(
         "adjacency": adjacency, "perturbation": perturbation, "anchor": anchor, "radius": radius,
         "accuracy": accuracy, "nonfinite": nonfinite, "solver": solver,
         "solver_options": {} if solver_options is None else solver_options, "seed": seed,
-        "budget": budget, "verbose": verbose, **unknown,
+        "budget": budget, "declared": declared, "accept_solver_accuracy": accept_solver_accuracy,
+        "verbose": verbose, **unknown,
     }  # fmt: skip
     return plan(problem, **options).run()
 
@@ -170,7 +182,7 @@ def plan(problem: cp.Problem, **options: Any) -> Plan:
     """
     settings = Settings.of(options)
     _warn_of_a_large_delta(settings)
-    erm = analysis.read(problem, settings.private, adjacency=settings.adjacency)
+    erm = _read(problem, settings.private, settings.adjacency, settings.declared)
     settings, candidates = choose(erm, settings)
     backend = Backend.of(erm, settings)
     case = Case.of(erm, settings, touches_records=backend.touches_records)
@@ -232,8 +244,13 @@ def private_loss(
     """
     settings = Settings.of(options)
     _warn_of_a_large_delta(settings)
+    if settings.declared is not None:
+        raise OptionError(
+            "declared: pass the whole problem to privatize; where the declared loss is quadratic, "
+            "the solution has the released loss in solution.private_loss."
+        )
     erm = analysis.read_expression(expression, settings.private, adjacency=settings.adjacency)
-    if not all(loss.quadratic for loss, _ in erm.losses):
+    if not erm.quadratic:
         raise ProblemError(
             f"The private loss {' + '.join(erm.terms)} is not quadratic, and the perturbed loss is "
             "private by itself for quadratic losses only. Use privatize on the whole problem."
@@ -268,7 +285,11 @@ class Reading(str):
 
 @sealed
 def explain(
-    problem: cp.Problem, private: Sequence[Any], *, adjacency: str = "replace_one"
+    problem: cp.Problem,
+    private: Sequence[Any],
+    *,
+    adjacency: str = "replace_one",
+    declared: Declared | None = None,
 ) -> Reading:
     """How the problem was read: loss terms, φ, rows, variables, public rest; or why it cannot be.
 
@@ -282,7 +303,15 @@ def explain(
     >>> print(cvxqop.explain(problem, private=[X, y]).splitlines()[0])
     Private loss, a sum over records of φ(a'θ + c):
     """
-    return Reading(describe(analysis.read(problem, private, adjacency=adjacency)))
+    return Reading(describe(_read(problem, private, adjacency, declared)))
+
+
+def _read(
+    problem: cp.Problem, private: Sequence[Any], adjacency: str, declared: Declared | None
+) -> ERM:
+    if declared is None:
+        return analysis.read(problem, private, adjacency=adjacency)
+    return read_declared(problem, private, declared, adjacency=adjacency)
 
 
 def _warn_of_a_large_delta(settings: Settings) -> None:

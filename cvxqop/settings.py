@@ -17,6 +17,7 @@ from cvxqop.privacy.profile import check_privacy
 from cvxqop.privacy.wishart import Adjacency
 from cvxqop.privacy.wishart_mechanism import Wishart
 from cvxqop.problem.bounds import Bounds
+from cvxqop.problem.declared import Declared
 
 __all__ = ["Settings"]
 
@@ -34,7 +35,7 @@ class Settings:
     """Everything that a caller of :func:`cvxqop.privatize` may state; see there."""
 
     private: Sequence[Any]
-    bounds: Bounds
+    bounds: Bounds = None  # type: ignore[assignment]  # absent beside `declared` only
     epsilon: float
     delta: float
     adjacency: Adjacency = "replace_one"
@@ -47,6 +48,8 @@ class Settings:
     solver_options: Mapping[str, Any] = field(default_factory=dict)
     seed: Any = None
     budget: Budget | None = None
+    declared: Declared | None = None
+    accept_solver_accuracy: bool = False
     verbose: bool = False
 
     @classmethod
@@ -60,7 +63,8 @@ class Settings:
                 raise OptionError(
                     f"Unknown option {name!r}.{hint} Options are {', '.join(sorted(known))}."
                 )
-        for name in ("private", "bounds", "epsilon", "delta"):
+        needed = () if options.get("declared") is not None else ("bounds",)
+        for name in ("private", *needed, "epsilon", "delta"):
             if name not in options:
                 raise OptionError(f"The option {name!r} is missing.")
         return cls(**options)
@@ -71,7 +75,9 @@ class Settings:
                 "private must be a list of arrays, constants or parameters, such as "
                 f"private=[X, y], not {type(self.private).__name__}."
             )
-        if not isinstance(self.bounds, Bounds):
+        if self.declared is not None or self.accept_solver_accuracy:
+            self._check_declared()
+        elif not isinstance(self.bounds, Bounds):
             raise OptionError(
                 f"bounds must be a cvxqop.Bounds, not {type(self.bounds).__name__}: state public "
                 "bounds, such as Bounds(row_norm=1.0, offset=1.0). They are never read from data."
@@ -104,6 +110,25 @@ class Settings:
             )
         if not isinstance(self.verbose, bool):
             raise OptionError("verbose must be True or False.")
+
+    def _check_declared(self) -> None:
+        if not isinstance(self.accept_solver_accuracy, bool):
+            raise OptionError("accept_solver_accuracy must be True or False.")
+        if self.declared is None:
+            raise OptionError(
+                "accept_solver_accuracy belongs to declared losses; others are certified."
+            )
+        if not isinstance(self.declared, Declared):
+            raise OptionError(
+                f"declared must be a cvxqop.Declared, not {type(self.declared).__name__}."
+            )
+        if self.bounds is not None:
+            raise OptionError(
+                "bounds: a declared loss is not clipped, so that bounds on the data do nothing. "
+                "Leave bounds out; what they would imply belongs into declared."
+            )
+        if self.nonfinite != "raise":
+            raise OptionError("nonfinite: records of a declared loss cannot be replaced.")
 
     @property
     def mechanism(self) -> Perturbation:

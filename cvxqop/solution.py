@@ -52,6 +52,8 @@ class Guarantee:
         What the promise rests on, in sentences.
     caveats : tuple of str
         Reasons why this release is not private at all (a seed, bounds read from the data).
+    certified : bool
+        False where the accuracy of a solver that saw records is trusted and not certified.
     """
 
     epsilon: float
@@ -60,6 +62,7 @@ class Guarantee:
     mechanism: Mechanism
     assumptions: tuple[str, ...]
     caveats: tuple[str, ...] = ()
+    certified: bool = True
 
     @property
     def private(self) -> bool:
@@ -89,9 +92,8 @@ class Guarantee:
         rows = [("NOT PRIVATE", caveat) for caveat in self.caveats]
         rows += [("guarantee" if self.private else "would be", promise), *m.summary()]
         if m.release is not None:
-            text = (
-                f"certified within {m.release.accuracy:g} of the exact solution, then N(0, σ_rel²)"
-            )
+            known = "certified" if self.certified else "trusted to be"
+            text = f"{known} within {m.release.accuracy:g} of the exact solution, then N(0, σ_rel²)"
             rows.append(("release", f"{text}, σ_rel = {m.release.scale:.6g}"))
         rows += [("assumes" if i == 0 else "", text) for i, text in enumerate(self.assumptions)]
         return [line for name, text in rows for line in _wrapped(name, text)]
@@ -316,12 +318,13 @@ class PrivateSolution:
 
     @property
     def certificate(self) -> float | None:
-        """Δ that the solve was certified to before the release; None where none is needed.
+        """Δ that the solve was certified to before the release; None where none is needed, or
+        where a solver was trusted.
 
         The promise alone: how close the solver really came is not private.
         """
         release = self.mechanism.release
-        return None if release is None else release.accuracy
+        return release.accuracy if release and self.guarantee.certified else None
 
     @property
     def reproducible(self) -> bool:

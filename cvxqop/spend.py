@@ -15,9 +15,11 @@ from cvxqop.case import Case
 from cvxqop.errors import AccuracyError, PrivateSolverError, sealed
 from cvxqop.privacy.gaussian import CalibratedGaussian
 from cvxqop.privacy.symmetric import SymmetricDraw
+from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.solution import PrivateLoss, PrivateSolution
 from cvxqop.solve import conic, oracle, prox, stotos
 from cvxqop.solve.answer import Answer
+from cvxqop.spend_declared import from_function
 
 __all__ = ["release_quadratic", "spend"]
 
@@ -27,7 +29,12 @@ Array = npt.NDArray[np.float64]
 @sealed
 def spend(case: Case, backend: Backend) -> PrivateSolution:
     """Run a plan: draw, solve, release, and write the release into the variables."""
-    solution = (_from_records if backend.touches_records else _from_quadratic)(case, backend)
+    if not backend.touches_records:
+        solution = _from_quadratic(case, backend)
+    elif isinstance(case.erm, DeclaredERM):
+        solution = from_function(case, case.erm, backend)
+    else:
+        solution = _from_records(case, backend)
     _cvxpy.write_values(solution.values)
     return solution
 
@@ -45,7 +52,7 @@ def release_quadratic(case: Case, backend: Backend) -> PrivateLoss:
     backend : Backend
         Solves the stages but the last.
     """
-    H, g = oracle.gram(case.blocks(), case.curvatures, case.anchor)
+    H, g = case.gram()
     if case.mechanism.sensitivity.anchor_gradient == 0.0:
         g = np.zeros_like(g)  # it is zero but for rounding, and no guard would hide that
     draw, _, _ = case.draw()

@@ -7,23 +7,28 @@ from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.privacy.wishart_mechanism import CalibratedWishart
 from cvxqop.problem.anchor import CommonMinimizer
+from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM, Constants
 from cvxqop.settings import Settings
 
-__all__ = ["assumptions_of", "caveats_of", "warnings_of"]
+__all__ = ["assumptions_of", "caveats_of", "declared_assumptions_of", "warnings_of"]
+
+NEIGHBOURS = {
+    "replace_one": "Neighbouring data sets differ in the values of one record; n is public.",
+    "add_remove": "Neighbouring data sets differ in the presence of one record.",
+}
+ROUNDING = (
+    "Real arithmetic: the low-order bits of floating-point numbers are outside the guarantee."
+)
 
 
 def assumptions_of(
     erm: ERM, settings: Settings, constants: Constants, offset: float | None
 ) -> tuple[str, ...]:
     """The sentences that a reader must believe for the promise to hold."""
-    neighbours = {
-        "replace_one": "Neighbouring data sets differ in the values of one record; n is public.",
-        "add_remove": "Neighbouring data sets differ in the presence of one record.",
-    }
     sentences = [
         "Row i of every private array belongs to record i: " + "; ".join(erm.private_names) + ".",
-        neighbours[settings.adjacency],
+        NEIGHBOURS[settings.adjacency],
     ]
     clip = f"Every record is clipped to ‖a‖ ≤ {constants.row_norm:g}"
     if isinstance(settings.anchor, CommonMinimizer):
@@ -49,9 +54,35 @@ def assumptions_of(
         sentences.append(erm.scale_statement)
     if erm.public_data:
         sentences.append("Known to everyone: " + "; ".join(erm.public_data) + ".")
-    sentences.append(
-        "Real arithmetic: the low-order bits of floating-point numbers are outside the guarantee."
-    )
+    sentences.append(ROUNDING)
+    return tuple(sentences)
+
+
+def declared_assumptions_of(erm: DeclaredERM, settings: Settings) -> tuple[str, ...]:
+    """The same for a loss whose constants were declared: they are believed, not enforced."""
+    loss = " + ".join(erm.terms).replace("+ -", "- ")
+    sentences = [
+        "Row i of every private array belongs to record i: " + "; ".join(erm.private_names) + ".",
+        NEIGHBOURS[settings.adjacency],
+        f"The loss ℓ of one record is its part of {loss}. Bounds on it were "
+        f"declared by the user: {', '.join(erm.declared.lines(erm.dimension))}. That they hold for "
+        "every record that could occur, at every θ of the constraint set and between it and the "
+        "anchor, is believed: no record is clipped.",
+        "The declared bounds, the anchor, the radius, the regulariser, the constraints and the "
+        "choice of mechanism were fixed without looking at the private data.",
+    ]
+    if settings.accept_solver_accuracy:
+        sentences.append(
+            "The solver's accuracy was trusted, not certified: its answer is within "
+            f"{settings.accuracy:g} of the exact solution of the perturbed problem."
+        )
+    if erm.scale_statement is not None:
+        sentences.append(erm.scale_statement)
+    if settings.adjacency == "add_remove":
+        sentences.append("No number in the loss was computed from the number of records.")
+    if erm.public_data:
+        sentences.append("Known to everyone: " + "; ".join(erm.public_data) + ".")
+    sentences.append(ROUNDING)
     return tuple(sentences)
 
 
@@ -60,7 +91,7 @@ def caveats_of(settings: Settings, reproducible: bool) -> tuple[str, ...]:
     caveats = []
     if reproducible:
         caveats.append("a seed was given: whoever knows it can remove the noise")
-    if settings.bounds.from_data:
+    if settings.declared is None and settings.bounds.from_data:
         caveats.append("the bounds were read from the data")
     return tuple(caveats)
 

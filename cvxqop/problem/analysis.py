@@ -19,7 +19,14 @@ from cvxqop.problem.public import Stacking
 from cvxqop.problem.terms import TermReader
 from cvxqop.problem.weights import scale_statement
 
-__all__ = ["objective_and_constraints", "private_data", "read", "read_expression", "total"]
+__all__ = [
+    "counted_shapes",
+    "objective_and_constraints",
+    "private_data",
+    "read",
+    "read_expression",
+    "total",
+]
 
 _ADJACENCIES = ("replace_one", "add_remove")
 
@@ -134,7 +141,7 @@ def _read(objective: Any, constraints: list[Any], private: Sequence[Any], adjace
     affine = AffineReader(data, stacking, text)
     pieces = [affine.read(term.argument, term.written) for term in reader.terms]
     labels = [(term, affine.read_product(term.factors, term.written)) for term in reader.linear]
-    shapes = data.leaf_shapes if hidden else _shapes([objective, *constraints], n)
+    shapes = data.leaf_shapes if hidden else counted_shapes([objective, *constraints], n)
     shared = assemble(reader.terms, pieces, labels, n, stacking.dimension, text)
     return ERM(
         variables=stacking.variables,
@@ -176,7 +183,7 @@ def _stacking(reader: TermReader, text: Callable[[Any], str]) -> Stacking:
     return Stacking(list(seen.values()))
 
 
-def _shapes(roots: Sequence[Any], n: int) -> dict[int, list[int | str]]:
+def counted_shapes(roots: Sequence[Any], n: int) -> dict[int, list[int | str]]:
     """Shapes of all leaves, with n for a side that is as long as there are records."""
     leaves = (leaf for root in roots for leaf in _cvxpy.leaves(root))
     return {id(leaf): ["n" if side == n else side for side in leaf.shape] for leaf in leaves}

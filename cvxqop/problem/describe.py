@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM
 from cvxqop.problem.pieces import Piece
 from cvxqop.problem.public import Stacking
@@ -19,6 +20,8 @@ def describe(erm: ERM) -> str:
 
     The number of records is for the holder of the data: under add_remove it is private.
     """
+    if isinstance(erm, DeclaredERM):
+        return "\n".join([*_declared_lines(erm), *_theta_lines(erm), *_rest_lines(erm)])
     lines = ["Private loss, a sum over records of φ(a'θ + c):"]
     for text, (loss, weight) in zip(erm.terms, erm.losses, strict=True):
         lines.append(f"  {text}")
@@ -36,24 +39,45 @@ def describe(erm: ERM) -> str:
     lines.append(f"Rows: n = {erm.rows.n} records, D = {erm.dimension}")
     lines.append(f"  a = {erm.texts.row}")
     lines += _label_lines(erm.rows.pieces if isinstance(erm.rows, AffineRows) else ())
-    lines.append("θ, in this order:")
-    start = 0
+    lines += _theta_lines(erm)
+    lines += _array_lines(erm)
+    lines.append(f"Public part of a: norm {erm.row_parts.public_norm:g}")
+    return "\n".join([*lines, *_rest_lines(erm)])
+
+
+def _declared_lines(erm: DeclaredERM) -> list[str]:
+    lines = ["Private loss, a sum over records that is declared and not recognised:"]
+    lines += [f"  {text}" for text in erm.terms]
+    lines.append("Declared of the sum of these terms of one record, and not enforced:")
+    lines += [f"  {text}" for text in erm.declared.lines(erm.dimension)]
+    lines.append(f"n = {erm.rows.n} records, D = {erm.dimension}")
+    return lines + _array_lines(erm)
+
+
+def _theta_lines(erm: ERM) -> list[str]:
+    lines, start = ["θ, in this order:"], 0
     for variable in erm.variables:
         stop = start + variable.size
         lines.append(f"  θ[{start}:{stop}] = {variable.name()}, shape {variable.shape}")
         start = stop
-    lines.append("Private arrays (row i belongs to record i):")
+    return lines
+
+
+def _array_lines(erm: ERM) -> list[str]:
+    lines = ["Private arrays (row i belongs to record i):"]
     lines += [f"  {name}" for name in erm.private_names]
     if erm.public_data:
         lines.append("Public arrays with one row a record, treated as known to everyone:")
         lines += [f"  {name}" for name in erm.public_data]
-    lines.append(f"Public part of a: norm {erm.row_parts.public_norm:g}")
-    lines.append("Public rest of the objective:")
+    return lines
+
+
+def _rest_lines(erm: ERM) -> list[str]:
+    lines = ["Public rest of the objective:"]
     lines += [f"  {text}" for text in erm.texts.rest] or ["  none"]
     lines.append("Constraints:")
     lines += [f"  {text}" for text in erm.texts.constraints] or ["  none"]
-    lines.append(f"Neighbours: {erm.adjacency}")
-    return "\n".join(lines)
+    return [*lines, f"Neighbours: {erm.adjacency}"]
 
 
 def _label_lines(pieces: Sequence[Piece]) -> list[str]:

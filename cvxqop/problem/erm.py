@@ -73,6 +73,11 @@ class ERM:
         return sum(variable.size for variable in self.variables)
 
     @property
+    def quadratic(self) -> bool:
+        """Whether the loss is quadratic in θ."""
+        return all(loss.quadratic for loss, _ in self.losses)
+
+    @property
     def labelled(self) -> bool:
         """Whether the loss has a linear part Σ_i q_i (a_i'θ + c_i) beside the φ_j.
 
@@ -126,8 +131,7 @@ class ERM:
             largest = float(np.max(weight, initial=0.0)) if np.ndim(weight) else float(weight)
             smoothness += largest * loss.curvature
             slope += largest * loss.slope_bound(B or 0.0)
-        quadratic = all(loss.quadratic for loss, _ in self.losses)
-        return Constants(R, R * R * smoothness, R * slope, quadratic)
+        return Constants(R, R * R * smoothness, R * slope, self.quadratic)
 
     def clipped(
         self,

@@ -63,6 +63,8 @@ def solve_conic(
     *,
     solver: str | None = None,
     solver_options: Mapping[str, Any] | None = None,
+    scale: float = 0.0,
+    polish: bool = True,
 ) -> Answer:
     """Minimise f(θ) + r(θ) over θ in C with a solver that CVXPY knows.
 
@@ -80,6 +82,10 @@ def solve_conic(
         A name from ``cp.installed_solvers()``; None chooses (`default_solver`).
     solver_options : mapping or None
         Passed through; they win over the tight tolerances set here.
+    scale : float
+        Curvature of ``regulariser`` where it is a loss that outweighs f.
+    polish : bool
+        Whether proximal steps follow.
 
     Returns
     -------
@@ -105,7 +111,8 @@ def solve_conic(
     """
     name = solver or default_solver(variables, regulariser, constraints)
     # A power of two changes no digit, and brings the objective to the scale of the tolerances.
-    scale = 2.0 ** np.round(np.log2(max(float(np.trace(quadratic.H)) / len(quadratic.g), 1e-300)))
+    mean = float(np.trace(quadratic.H)) / len(quadratic.g)
+    scale = float(2.0 ** np.round(np.log2(max(mean + scale, 1e-300))))
     problem = _problem(
         quadratic.H / scale,
         (quadratic.g - quadratic.H @ quadratic.anchor) / scale,
@@ -126,7 +133,7 @@ def solve_conic(
             "try another solver, or other solver_options"
         ) from None
     answer = _answer(problem, variables, solution)
-    if answer.auxiliary:
+    if answer.auxiliary or not polish:
         return answer
     return replace(answer, theta=_polished(quadratic, variables, regulariser, constraints, answer))
 

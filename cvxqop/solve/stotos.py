@@ -13,10 +13,12 @@ import numpy.typing as npt
 from cvxqop.errors import AccuracyError, OptionError
 from cvxqop.solve.answer import Answer
 from cvxqop.solve.certificate import Curvature
+from cvxqop.solve.function import PerturbedFunction
 from cvxqop.solve.monitor import Goal, Monitor, PrecisionError, failure
 from cvxqop.solve.newton import Certified, minimise_quadratic, minimise_sum
 from cvxqop.solve.oracle import FiniteSum, Quadratic
 from cvxqop.solve.prox import split
+from cvxqop.solve.quasi_newton import minimise_function
 from cvxqop.solve.rest import Rest
 from cvxqop.solve.stochastic import PlainSteps, certified_point, plain_step_length, variance_reduced
 
@@ -64,7 +66,7 @@ def check_stotos(
 
 
 def solve_stotos(
-    smooth: Quadratic | FiniteSum,
+    smooth: Quadratic | FiniteSum | PerturbedFunction,
     variables: Sequence[cp.Variable],
     regulariser: cp.Expression | None,
     constraints: Sequence[cp.Constraint],
@@ -84,7 +86,7 @@ def solve_stotos(
 
     Parameters
     ----------
-    smooth : Quadratic or FiniteSum
+    smooth : Quadratic, FiniteSum or PerturbedFunction
         f, the losses with the perturbation.
     variables, regulariser, constraints
         The public rest, see `split`.
@@ -148,7 +150,7 @@ def solve_stotos(
     generator = seed if seed is not None else np.random.default_rng()
     point = smooth.anchor if start is None else start
 
-    def attempt(f: Quadratic | FiniteSum) -> Certified:
+    def attempt(f: Quadratic | FiniteSum | PerturbedFunction) -> Certified:
         found = _run(f, rest, point, goal, monitor, generator, curvature, variant, max_iter, finish)
         if finish and not goal.met(found.certificate, found.value):
             raise PrecisionError(failure("working precision was reached"))
@@ -172,7 +174,7 @@ def solve_stotos(
 
 
 def _run(
-    smooth: Quadratic | FiniteSum,
+    smooth: Quadratic | FiniteSum | PerturbedFunction,
     rest: Rest,
     start: Array,
     goal: Goal,
@@ -185,6 +187,8 @@ def _run(
 ) -> Certified:
     if isinstance(smooth, Quadratic):
         return minimise_quadratic(smooth, rest, start, goal, monitor, curvature)
+    if isinstance(smooth, PerturbedFunction):
+        return minimise_function(smooth, rest, start, goal, monitor, curvature)
     if variant == "newton":
         return minimise_sum(smooth, rest, start, goal, monitor, generator, curvature)
     if variant == "svrg":

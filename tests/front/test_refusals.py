@@ -100,8 +100,8 @@ def test_unknown_and_missing_options_are_named():
         cvxqop.plan(problem, private=[X, Y], epsilon=1.0, delta=1e-6)
     with pytest.raises(cvxqop.OptionError, match="Unknown option 'sigma'"):
         problem.solve(method="QOP", private=[X, Y], **PAY, sigma=1.0)
-    with pytest.raises(cvxqop.OptionError, match=r"Unknown option 'declared'.*Options are"):
-        cvxqop.privatize(problem, private=[X, Y], **PAY, declared=1.0)
+    with pytest.raises(cvxqop.OptionError, match=r"Unknown option 'stated'.*Options are"):
+        cvxqop.privatize(problem, private=[X, Y], **PAY, stated=1.0)
     with pytest.raises(cvxqop.OptionError, match="never read from data"):
         cvxqop.privatize(problem, private=[X, Y], epsilon=1.0, delta=1e-6)
     with pytest.raises(TypeError, match="epsilon"):

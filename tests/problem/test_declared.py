@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.problem.declared import Declared
-from cvxqop.problem.declared_erm import read_declared
+from cvxqop.problem.declared_reading import read_declared
 
 N, K = 30, 4
 RNG = np.random.default_rng(0)
@@ -25,22 +25,27 @@ def read(loss, private, adjacency="replace_one", constraints=(), declared=BOUNDS
     return read_declared(problem, private, declared, adjacency=adjacency)
 
 
+EXP = cp.sum(cp.exp(X @ w))  # what makes a loss one that is not recognised
+
 SUMS = {
     "exp": (cp.sum(cp.exp(X @ w)) - y @ (X @ w), [X, y]),
-    "softmax": (cp.sum(cp.log_sum_exp(X @ W, axis=1)) - cp.sum(cp.multiply(Y, X @ W)), [X, Y]),
-    "softmax with intercepts": (cp.sum(cp.log_sum_exp(X @ W + bias, axis=1)), [X]),
-    "softmax, transposed": (cp.sum(cp.log_sum_exp(W.T @ X.T, axis=0)), [X]),
-    "two rows": (cp.sum(cp.square(cp.pos(X @ w - y)) + cp.square(Z @ w)), [X, y, Z]),
+    "softmax": (
+        EXP + cp.sum(cp.log_sum_exp(X @ W, axis=1) - cp.sum(cp.multiply(Y, X @ W), 1)),
+        [X, Y],
+    ),
+    "softmax with intercepts": (EXP + cp.sum(cp.log_sum_exp(X @ W + bias, axis=1)), [X]),
+    "softmax, transposed": (EXP + cp.sum(cp.log_sum_exp(W.T @ X.T, axis=0)), [X]),
+    "two rows": (cp.sum(cp.square(cp.pos(X @ w - y)) + cp.exp(Z @ w)), [X, y, Z]),
     "private weights": (cp.sum(cp.exp(X @ w) + cp.multiply(c, cp.square(Z @ w))), [X, c, Z]),
     "huber of norms": (cp.sum(cp.huber(cp.norm(X @ W, axis=1), 0.7)), [X]),
     "pseudo-Huber": (cp.sum(cp.norm(cp.vstack([X @ w - y, np.ones(N)]), axis=0)), [X, y]),
-    "squared norms": (cp.sum(cp.square(cp.norm(X @ W - Y, axis=1))), [X, Y]),
-    "squared norm": (cp.norm(X @ w - y) ** 2 + cp.sum(cp.exp(X @ w)), [X, y]),
+    "squared norms": (EXP + cp.sum(cp.square(cp.norm(X @ W - Y, axis=1))), [X, Y]),
+    "squared norm": (cp.norm(X @ w - y) ** 2 + EXP, [X, y]),
     "perspective": (cp.quad_over_lin(X @ w - y, 3 + b), [X, y]),
     "Poisson": (cp.sum(cp.kl_div(c, X @ w + 20)), [X, c]),
-    "several outputs": (cp.sum_squares(X @ W - Y), [X, Y]),
+    "several outputs": (EXP + cp.sum_squares(X @ W - Y), [X, Y]),
     "sparse": (cp.sum(cp.exp(S @ w)), [S]),
-    "moments": ((cp.Constant(y) @ X) @ w + cp.sum(cp.exp(X @ w)), [X, y]),
+    "moments": ((cp.Constant(y) @ X) @ w + EXP, [X, y]),
     "columns": (cp.sum(cp.exp(X @ W[:, 1])) + cp.sum(cp.exp((X @ W)[:, 0])), [X]),
     "factor": (3 * (cp.sum(cp.exp(X @ w + b)) + b**2), [X]),
     "column of ones": (cp.sum(cp.exp(X @ w + np.ones((N, 1)) @ v[:1])), [X]),

@@ -1,0 +1,182 @@
+"""Spending on a declared loss: a solver's answer, its certificate, the release.
+
+Only values and gradients of the loss are at hand. The certificate needs no more than that: the
+perturbed objective is λ_min(S)-strongly convex because the loss is convex.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+from cvxpy.error import SolverError
+
+from cvxqop.backend import STOTOS, Backend
+from cvxqop.case import Case
+from cvxqop.errors import AccuracyError, OptionError, ProblemError
+from cvxqop.problem.declared_erm import DeclaredERM
+from cvxqop.solution import PrivateSolution
+from cvxqop.solve import conic, prox, stotos
+from cvxqop.solve.function import Function, PerturbedFunction
+from cvxqop.solve.monitor import PrecisionError, failure
+from cvxqop.solve.oracle import Quadratic
+
+__all__ = ["from_function"]
+
+Array = npt.NDArray[np.float64]
+
+
+def from_function(case: Case, erm: DeclaredERM, backend: Backend) -> PrivateSolution:
+    """A point within Δ of the minimiser, certified or trusted to be, then the Gaussian release."""
+    release = case.mechanism.release
+    assert release is not None
+    erm.check_finite()
+    function = erm.function()
+    _check_derivatives(function, case.anchor)
+    if backend.name != STOTOS:
+        _check_cones(erm, backend)
+    draw, noise, sampling = case.draw()
+    declared, D = erm.declared, erm.dimension
+    smooth = PerturbedFunction(
+        function,
+        draw.curvature,
+        draw.guard,
+        case.anchor,
+        summands=erm.rows.n,
+        smoothness=declared.smoothness,
+        slope=declared.anchor_bound,
+        curvature=max(erm.rows.n, 1) * declared.trace_bound(D) / D,
+    )
+    try:
+        theta = _solved(case, erm, backend, smooth, draw.factor, sampling)
+    except AccuracyError as error:
+        raise AccuracyError(str(error)) from None
+    except Exception:  # whatever it says, it depends on records
+        raise AccuracyError(failure("the solver failed")) from None
+    theta = _projected(erm, release.apply(theta, noise))
+    values: dict[Any, Any] = dict(erm.unstack(theta))
+    return PrivateSolution(values, case.guarantee, backend.name)
+
+
+def _solved(
+    case: Case,
+    erm: DeclaredERM,
+    backend: Backend,
+    smooth: PerturbedFunction,
+    factor: Array,
+    sampling: np.random.Generator,
+) -> Array:
+    """The minimiser for this draw: by STOTOS, from a conic solver's answer where one was asked for
+    or where STOTOS alone did not get there."""
+    trusting = case.settings.accept_solver_accuracy
+
+    def certified(start: Array | None, options: Any) -> Array:
+        answer = stotos.solve_stotos(
+            smooth,
+            erm.variables,
+            erm.regulariser,
+            erm.constraints,
+            accuracy=case.settings.accuracy,
+            start=start,
+            seed=sampling,
+            cholesky=factor,
+            progress=case.settings.verbose,
+            **options,
+        )
+        assert answer.distance is not None
+        assert answer.distance <= case.settings.accuracy
+        return answer.theta
+
+    if backend.name == STOTOS:
+        try:
+            return certified(None, backend.options)
+        except PrecisionError:
+            start = _conic(erm, smooth, None, {})
+        options = backend.options
+    else:
+        start, options = _conic(erm, smooth, backend.name, backend.options), {}
+    try:
+        return certified(start, options)
+    except (AccuracyError, OptionError):
+        if trusting and start is not None:
+            return start
+        raise
+
+
+def _conic(
+    erm: DeclaredERM, smooth: PerturbedFunction, name: str | None, options: Any
+) -> Array | None:
+    """The answer of a solver of CVXPY, None if it failed."""
+    form = Quadratic(smooth.S, smooth.a, smooth.anchor)
+    objective = erm.term if erm.regulariser is None else erm.term + erm.regulariser
+    try:
+        answer = conic.solve_conic(
+            form,
+            erm.variables,
+            objective,
+            erm.constraints,
+            solver=name,
+            solver_options=options,
+            scale=smooth.curvature,
+            polish=False,
+        )
+    except SolverError:
+        return None
+    return answer.theta if np.all(np.isfinite(answer.theta)) else None
+
+
+def _projected(erm: DeclaredERM, theta: Array) -> Array:
+    """The point of C next to the release: post-processing."""
+    try:
+        return prox.split(erm.variables, None, erm.constraints).project(theta).point
+    except OptionError:
+        form = Quadratic(np.eye(len(theta)), np.zeros(len(theta)), theta)
+    try:
+        return conic.solve_conic(form, erm.variables, None, erm.constraints).theta
+    except SolverError:
+        return theta
+
+
+def _check_derivatives(function: Function, anchor: Array) -> None:
+    """Refuse atoms without a derivative; where it is defined depends on the data, and is no matter.
+
+    Raises
+    ------
+    ProblemError
+        If CVXPY does not know the derivative of an atom of the loss.
+    """
+    known = True
+    try:
+        function(anchor)
+    except NotImplementedError:
+        known = False
+    if not known:
+        raise ProblemError(
+            "The declared loss holds an atom whose derivative CVXPY does not know, so that no "
+            "answer can be certified. Write the loss with other atoms."
+        )
+
+
+def _check_cones(erm: DeclaredERM, backend: Backend) -> None:
+    """Refuse a solver that cannot take the atoms of the loss.
+
+    Raises
+    ------
+    OptionError
+        Names the solver.
+    """
+    theta = conic.stacked(erm.variables)
+    objective = erm.term + cp.sum_squares(theta)
+    problem = cp.Problem(cp.Minimize(objective), list(erm.constraints))
+    fits = True
+    try:
+        problem.get_problem_data(backend.name, ignore_dpp=True, solver_opts={})
+    except SolverError:
+        fits = False
+    if not fits:
+        raise OptionError(
+            f"solver={backend.name!r} cannot take the private loss {' + '.join(erm.terms)}. Use "
+            "solver='CLARABEL', or leave solver out."
+        )
