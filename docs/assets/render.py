@@ -22,17 +22,15 @@ STRUCK = re.compile(r'<mi mathvariant="double-struck">(\w)</mi>')
 RELATION = re.compile("<mi>([∼⪯⪰≺≻≪])</mi>")
 TIGHT = re.compile(r'<mo( stretchy="false")?>([/|])</mo>')
 SIGN = re.compile("([(,=[]</mo>)<mo>−</mo>")
-
 ROLE = re.compile(":(?:func|meth|mod|class|attr):<code>")
 
 characters: set[str] = set()
 
 
 def _mathml(latex: str, display: str) -> str:
-    """MathML as browsers read it: operators spaced as such, plain characters for struck letters."""
-    formula = unescape(
-        convert(unescape(latex).strip(), display=display).replace("&#x0003C;", "&lt;")
-    )
+    """MathML as browsers read it: operators spaced as such, plain struck letters."""
+    raw = convert(unescape(latex).strip(), display=display)
+    formula = "&lt;".join(unescape(part) for part in raw.split("&#x0003C;"))
     if "\\" in formula or "&" in formula.replace("&lt;", ""):
         raise ValueError(f"A formula is not understood: {latex}")
     formula = STRUCK.sub(lambda m: f"<mi>{ {'R': 'ℝ', 'E': '𝔼'}[m[1]] }</mi>", formula)
@@ -40,7 +38,7 @@ def _mathml(latex: str, display: str) -> str:
     formula = formula.replace("<mo>∞</mo>", "<mi>∞</mi>")
     formula = TIGHT.sub(r'<mo lspace="0" rspace="0"\1>\2</mo>', formula)
     formula = SIGN.sub(r'\1<mo form="prefix">−</mo>', formula)
-    characters.update(re.sub("<[^>]*>", "", formula))
+    characters.update(unescape(re.sub("<[^>]*>", "", formula)))
     return formula
 
 
