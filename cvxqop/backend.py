@@ -51,8 +51,10 @@ class Backend:
         ProblemError
             The public constraints cannot be met.
         """
-        # Only a random curvature makes the quadratic form of a squared loss private by itself.
-        quadratic = erm.quadratic and not isinstance(settings.mechanism, Linear)
+        # Only a random curvature makes the quadratic form of a squared loss private by itself, and
+        # the correction of an anchor only the solution.
+        fixed = isinstance(settings.mechanism, Linear)
+        quadratic = erm.quadratic and not fixed and not settings.corrects_anchor
         if isinstance(erm, DeclaredERM) and not quadratic:
             return cls._declared(erm, settings)
         rest = (erm.variables, erm.regulariser, erm.constraints)
@@ -62,9 +64,10 @@ class Backend:
             if not quadratic:
                 raise OptionError(
                     f"solver={name!r}: the records of the private loss {' + '.join(erm.terms)} are "
-                    "needed while solving (the loss is not quadratic, or the perturbation is "
-                    "linear), and CVXPY's solvers certify no accuracy, without which an inexact "
-                    "solve has no guarantee. Use solver='STOTOS', the default."
+                    "needed while solving (the loss is not quadratic, the perturbation is linear, "
+                    "or calibration 'paper' corrects the anchor), and CVXPY's solvers certify no "
+                    "accuracy, without which an inexact solve has no guarantee. Use "
+                    "solver='STOTOS', the default."
                 )
             conic.check_solver(name, options, *rest)
             return cls(name, options)

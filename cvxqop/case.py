@@ -16,7 +16,7 @@ from cvxqop.privacy.gaussian import Gaussian
 from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.mechanism import Draw, Mechanism, Sensitivity
 from cvxqop.privacy.noise import Noise, Randomness
-from cvxqop.problem.anchor import resolve_anchor
+from cvxqop.problem.anchor import CommonMinimizer, resolve_anchor
 from cvxqop.problem.clipping import ClippedRows
 from cvxqop.problem.cut_loss import CutLoss, CutRows
 from cvxqop.problem.declared_erm import DeclaredERM
@@ -87,6 +87,7 @@ class Case:
                 adjacency=settings.adjacency,
                 offset=settings.bounds.offset if offset is None else offset,
                 gradient=_gradient_bound(erm, settings, constants, anchor, offset),
+                anchor_error=_anchor_error(erm, settings),
             ),
             radius=settings.radius or 1.0,
             accuracy=settings.accuracy if touches_records else None,
@@ -244,6 +245,15 @@ def _gradient_bound(
     argument = (B or 0.0) + constants.row_norm * distance
     slopes = (loss.slope_bound(argument) * float(np.max(w)) for loss, w in erm.losses)
     return constants.row_norm * sum(slopes)
+
+
+def _anchor_error(erm: ERM, settings: Settings) -> float | None:
+    """η of a CommonMinimizer, for losses that have a minimiser where a'θ + c = 0."""
+    anchor = settings.anchor
+    if not isinstance(anchor, CommonMinimizer) or erm.labelled:
+        return None
+    minimised = all(loss.slope_bound(0.0) == 0.0 for loss, _ in erm.losses)
+    return float(anchor.error) if minimised else None
 
 
 def _check_support(settings: Settings, touches_records: bool) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from cvxqop.backend import Backend
 from cvxqop.case import Case
 from cvxqop.errors import CvxqopError
+from cvxqop.privacy.calibrated_wishart import CalibratedWishart
 from cvxqop.privacy.gaussian import CalibratedGaussian, Gaussian
 from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.mechanism import Mechanism
@@ -162,6 +163,6 @@ def reference_curvature(mechanisms: list[Mechanism], records: int | None) -> flo
 
 def ridge_of(mechanism: Mechanism) -> float:
     """The curvature that a mechanism adds or raises to."""
-    if isinstance(mechanism, CalibratedGaussian):
-        return mechanism.noise_edge
+    if isinstance(mechanism, CalibratedGaussian | CalibratedWishart):
+        return mechanism.mean_curvature or mechanism.noise_edge
     return mechanism.mean_curvature

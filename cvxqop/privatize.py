@@ -266,7 +266,7 @@ def private_loss(
             "no quadratic form can be released. Use 'wishart' or 'gaussian' here."
         )
     backend = Backend.of(erm, settings)
-    if backend.touches_records:
+    if backend.touches_records and not settings.corrects_anchor:
         raise OptionError(
             "solver_options: variant='plain' and 'vr' work on the records; a private loss is made "
             "from their quadratic form. Leave the variant out."

@@ -16,6 +16,7 @@ from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.profile import check_privacy
 from cvxqop.privacy.wishart import Adjacency
 from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.problem.anchor import CommonMinimizer
 from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.declared import Declared
 
@@ -136,6 +137,14 @@ class Settings:
         if isinstance(self.perturbation, Perturbation):
             return self.perturbation
         return PERTURBATIONS[self.perturbation]()
+
+    @property
+    def corrects_anchor(self) -> bool:
+        """Whether the release makes up for the error of the anchor (calibration "paper", η > 0), so
+        that the solution alone is private and no quadratic form may be seen."""
+        mechanism, anchor = self.mechanism, self.anchor
+        paper = isinstance(mechanism, Wishart) and mechanism.calibration == "paper"
+        return paper and isinstance(anchor, CommonMinimizer) and anchor.error > 0.0
 
 
 def _check_number(name: str, value: Any) -> None:

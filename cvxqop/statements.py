@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from cvxqop.privacy.calibrated_wishart import CalibratedWishart
 from cvxqop.privacy.gaussian import CalibratedGaussian
 from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.mechanism import Mechanism
-from cvxqop.privacy.wishart_mechanism import CalibratedWishart
+from cvxqop.privacy.wishart_mechanism import Wishart
 from cvxqop.problem.anchor import CommonMinimizer
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM, Constants
@@ -31,7 +32,9 @@ def assumptions_of(
         NEIGHBOURS[settings.adjacency],
     ]
     clip = f"Every record is clipped to ‖a‖ ≤ {constants.row_norm:g}"
-    if isinstance(settings.anchor, CommonMinimizer):
+    if settings.corrects_anchor and constants.anchor_gradient > 0.0:
+        clip += f", and its residual at the anchor to ±{offset:g}"
+    elif isinstance(settings.anchor, CommonMinimizer):
         clip += (
             f", and its residual at the anchor to ±{offset:g}: that the anchor is within "
             f"{settings.anchor.error:g} of a common minimiser is enforced, not assumed"
@@ -46,6 +49,7 @@ def assumptions_of(
             "the one whose slope is cut to ±ζ/‖a‖ (for a squared loss Huber's), a bias that "
             "neither more records nor a larger epsilon removes."
         )
+    sentences += _paper_assumption(settings, constants)
     sentences.append(
         "The bounds, the anchor, the radius, the regulariser, the constraints and the choice of "
         "mechanism were fixed without looking at the private data."
@@ -86,6 +90,25 @@ def declared_assumptions_of(erm: DeclaredERM, settings: Settings) -> tuple[str, 
     return tuple(sentences)
 
 
+def _paper_assumption(settings: Settings, constants: Constants) -> list[str]:
+    """The common minimiser that calibration "paper" rests on, and whether anything enforces it."""
+    mechanism = settings.mechanism
+    if not (isinstance(mechanism, Wishart) and mechanism.calibration == "paper"):
+        return []
+    if constants.anchor_gradient == 0.0:
+        return [
+            "The anchor minimises the loss of every record that could occur, as calibration "
+            "'paper' requires: the clipping enforces it."
+        ]
+    return [
+        "One public point, within "
+        f"{settings.anchor.error:g} of the anchor, minimises the loss of every record that could "
+        "occur. Calibration 'paper' rests on this and it is assumed, not enforced: residuals that "
+        "are cut need not vanish at one point. Records that break it are outside the guarantee; "
+        "calibration 'exact' needs no such point."
+    ]
+
+
 def caveats_of(settings: Settings, reproducible: bool) -> tuple[str, ...]:
     """Why a release would not be private at all."""
     caveats = []
@@ -101,8 +124,9 @@ def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str
     warnings = []
     smoothness = mechanism.sensitivity.smoothness
     ridge = mechanism.mean_curvature
-    if isinstance(mechanism, CalibratedGaussian):
-        ridge = mechanism.noise_edge
+    floor = isinstance(mechanism, CalibratedWishart) and mechanism.curvature == "floor"
+    if isinstance(mechanism, CalibratedGaussian | CalibratedWishart):
+        ridge = ridge or mechanism.noise_edge
     if settings.adjacency == "replace_one":
         n = erm.rows.n
         if n > 0 and settings.delta >= 1.0 / n and settings.delta <= 1e-2:
@@ -113,7 +137,7 @@ def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str
                 f"the ridge {ridge:.3g} exceeds {available:.3g}, the average curvature that n "
                 "records can have: expect an answer close to the anchor"
             )
-    if settings.epsilon >= 100.0 and isinstance(mechanism, CalibratedWishart):
+    if settings.epsilon >= 100.0 and isinstance(mechanism, CalibratedWishart) and not floor:
         warnings.append(
             f"the Wishart ridge never falls below the curvature L = {smoothness:.3g} of one record,"
             f" however large epsilon is: it is {ridge:.3g} here"

@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.privacy import wishart
+from cvxqop.privacy.calibrated_wishart import CalibratedWishart
 from cvxqop.privacy.composition import Curve
 from cvxqop.privacy.mechanism import Mechanism
+from cvxqop.privacy.paper_mechanism import CalibratedPaper
 from cvxqop.privacy.profile import gaussian_profile
 from cvxqop.privacy.quadrature import chi_mean, converged
-from cvxqop.privacy.wishart_mechanism import CalibratedWishart
 
 __all__ = ["curves_of"]
 
@@ -30,8 +31,10 @@ def curves_of(mechanism: Mechanism, epsilon: float) -> tuple[Curve, ...]:
     parts, independent of each other (theory §3), and each is quickly sampled.
     """
     s = mechanism.sensitivity
-    if type(mechanism) is not CalibratedWishart or s.adjacency == "add_remove":
+    exact = isinstance(mechanism, CalibratedPaper) and mechanism.exactly_accounted
+    if not (exact or type(mechanism) is CalibratedWishart) or s.adjacency == "add_remove":
         return (Curve.of(mechanism.profile, epsilon),)
+    assert isinstance(mechanism, CalibratedWishart)
     if not s.quadratic:
         return (Curve.of(mechanism.profile, epsilon, FEW_POINTS),)
     c = s.smoothness / mechanism.sigma2

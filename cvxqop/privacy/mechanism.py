@@ -44,6 +44,9 @@ class Sensitivity:
     offset : float, optional
         B ≥ |a'θ0 + c|: bound on the residual of a squared loss at the anchor, which G0 = κRB
         rests on.
+    anchor_error : float, optional
+        η ≥ ‖θ0 − θ*‖ for a public θ* that is taken to minimise ℓ(·; z) for every z that could
+        occur; only calibration "paper" rests on it. None where no such point is known.
     """
 
     dimension: int
@@ -56,6 +59,7 @@ class Sensitivity:
     frobenius: float | None = None
     gradient: float | None = None
     offset: float | None = None
+    anchor_error: float | None = None
 
     @property
     def trace_bound(self) -> float:

@@ -10,9 +10,12 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+import numpy as np
+import numpy.typing as npt
+
 from cvxqop.errors import OptionError
 
-__all__ = ["checked_shares", "gaussian_shares", "quadratic_risk", "repair_risk"]
+__all__ = ["centred_risk", "checked_shares", "gaussian_shares", "quadratic_risk", "repair_risk"]
 
 EARLY_SHARE = 0.4
 """Fraction of μ_tot² that the stages before the last spend together."""
@@ -134,12 +137,57 @@ def repair_risk(scale: float, guard_scale: float, dimension: int, radius: float)
     >>> round(repair_risk(1.0, 0.0, 10**6, 1.0) / math.sqrt(2e6), 1)   # 9 as d grows
     9.0
     """
-    step = 1.0 / math.sqrt(2.0 * dimension)
+    edge = scale * math.sqrt(2.0 * dimension)
+    norm = np.array([1.0, 1.0 / math.sqrt(2.0 * dimension)])
+    return _repaired_risk(norm, edge, guard_scale, dimension, radius)
+
+
+def centred_risk(
+    *,
+    sigma2: float,
+    degrees_of_freedom: float,
+    edge: float,
+    guard_scale: float,
+    dimension: int,
+    radius: float,
+) -> float:
+    """The bound of :func:`repair_risk` for S − σ² m I, S = σ² W, W ~ Wishart_d(m, I).
+
+    With probability 1 − 2 exp(−x²/2) the singular values of a Gaussian matrix with m rows lie in
+    √m ± (√d + x), so that ‖W − mI‖ ≤ 2√m (√d + x) + (√d + x)². Where m is not an integer, m is
+    rounded up there and 1 is added: the eigenvalues of W increase with m in distribution. As m
+    grows this is the bound of the Gaussian ensemble with x√2 for x.
+
+    Examples
+    --------
+    >>> bound = centred_risk(   # m = 10¹⁶, s = σ²√(2m) = 1: close to the Gaussian ensemble
+    ...     sigma2=1.0 / 2e16**0.5, degrees_of_freedom=1e16, edge=2e6**0.5, guard_scale=0.0,
+    ...     dimension=10**6, radius=1.0,
+    ... )
+    >>> round(bound / repair_risk(1.0, 0.0, 10**6, 1.0), 2)
+    1.0
+    """
+    d, m = dimension, math.ceil(degrees_of_freedom)
+    shift = 1.0 if m > degrees_of_freedom else 0.0
+    norm = np.array(
+        [2.0 * math.sqrt(m * d) + d + shift, 2.0 * math.sqrt(m) + 2.0 * math.sqrt(d), 1.0]
+    )
+    return _repaired_risk(norm * (sigma2 / edge), edge, guard_scale, d, radius)
+
+
+def _repaired_risk(
+    norm: npt.NDArray[np.float64], edge: float, guard_scale: float, dimension: int, radius: float
+) -> float:
+    """The bound, given Y ≤ Σ_i norm_i x^i with probability 1 − 2 exp(−x²/2) for every x ≥ 0."""
     x0 = math.sqrt(2.0 * math.log(2.0))
-    tail = math.sqrt(0.5 * math.pi) * math.erfc(x0 / math.sqrt(2.0))
+    powers = [np.ones(1)]
+    for _ in range(3):
+        powers.append(np.convolve(powers[-1], norm))
     # E X^p ≤ x0^p + 2p ∫_{x0}^∞ x^(p−1) exp(−x²/2) dx for P(X > x) ≤ min(1, 2 exp(−x²/2)).
-    moments = [1.0, x0 + 2.0 * tail, x0**2 + 2.0, x0**3 + 6.0 * (0.5 * x0 + tail)]
-    Y = [math.fsum(math.comb(p, i) * step**i * moments[i] for i in range(p + 1)) for p in range(4)]
-    edge = scale / step
+    tails = [math.sqrt(0.5 * math.pi) * math.erfc(x0 / math.sqrt(2.0)), 0.5]
+    for q in range(2, len(powers[3])):
+        tails.append(0.5 * x0 ** (q - 1) + (q - 1) * tails[q - 2])
+    moments = [1.0, *(x0**p + 2.0 * p * tails[p - 1] for p in range(1, len(powers[3])))]
+    Y = [math.fsum(a * b for a, b in zip(power, moments, strict=False)) for power in powers]
     by_curvature = 0.5 * edge * radius**2 * (4.0 * Y[3] + 8.0 * Y[2] + 5.0 * Y[1] + 1.0)
     return by_curvature + (1.0 + Y[1]) * dimension * guard_scale**2 / (2.0 * edge)

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from cvxqop.errors import CalibrationError
 from cvxqop.privacy import spectral
+from cvxqop.privacy.calibrated_wishart import CalibratedWishart
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.profile import gaussian_mu
 from cvxqop.privacy.release import GaussianRelease
-from cvxqop.privacy.wishart_mechanism import CalibratedWishart
 
 __all__ = ["CalibratedSpectral", "calibrate_spectral"]
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy.special import gammaincinv
 
 from cvxqop.privacy.profile import gaussian_mu
+from cvxqop.privacy.shares import gaussian_shares
 from cvxqop.privacy.wishart import Adjacency
 from cvxqop.privacy.wishart_loss import Loss, one_sided
 
@@ -25,6 +26,9 @@ __all__ = [
 ]
 
 Array = npt.NDArray[np.float64]
+
+LARGEST_NU = 1e6
+"""Largest ν of :func:`cvxqop.privacy.wishart.calibrate`."""
 
 
 @dataclass(frozen=True)
@@ -151,12 +155,17 @@ def choose_wishart(
     quadratic: bool = True,
     release_mu: float = 0.0,
     degrees_of_freedom: float | None = None,
+    curvature: str = "ridge",
 ) -> WishartShares:
     """Choose m and the guard's share by the utility bound of :func:`wishart_excess_risk`.
 
     With c = L/σ² the bound is L D0²/2 times  m/c + γ² d c / (μ_a² (ν − 2)),  γ = Δ_b/(L D0). For
     each (ν, μ_a) of a grid, c is found from the ADD profile alone; in ``replace_one`` the REMOVE
     side, which is close to Gaussian, enters as μ² = c²/(2ν).
+
+    With ``curvature="floor"`` the mean of S costs nothing and noise falls as ν grows, towards the
+    Gaussian ensemble: ν is the largest that the accountant takes, and the guard's share is that of
+    :func:`cvxqop.privacy.shares.gaussian_shares`.
 
     Parameters
     ----------
@@ -172,6 +181,8 @@ def choose_wishart(
         The share of a Gaussian release, already fixed.
     degrees_of_freedom : float, optional
         Fixes m, so that only the guard's share is chosen.
+    curvature : {"ridge", "floor"}
+        What becomes of the mean of S.
 
     Returns
     -------
@@ -186,6 +197,13 @@ def choose_wishart(
     epsilon, delta = _one_hop(epsilon, delta, adjacency, quadratic)
     total = gaussian_mu(epsilon, delta)
     room = float(np.sqrt(max(total**2 - release_mu**2, 0.01 * total**2)))
+    if curvature == "floor":
+        most = LARGEST_NU + dimension - 1.0 if degrees_of_freedom is None else degrees_of_freedom
+        if guard_ratio == 0.0:
+            return WishartShares(most, 0.0)
+        moved = np.sqrt(2.0) if adjacency == "replace_one" else 1.0
+        guard = gaussian_shares(moved, [guard_ratio], dimension, 1.0)[-1]
+        return WishartShares(most, room * min(float(np.sqrt(guard)), 0.97))
     if degrees_of_freedom is not None and guard_ratio == 0.0:
         return WishartShares(degrees_of_freedom, 0.0)
     if degrees_of_freedom is None:

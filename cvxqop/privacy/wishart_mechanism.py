@@ -1,30 +1,22 @@
-"""The Wishart mechanism: what a user asks for, and what it becomes once it is calibrated."""
+"""The Wishart mechanism: what a user asks for, and its calibration."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cvxqop.errors import CalibrationError, OptionError
 from cvxqop.privacy import wishart
-from cvxqop.privacy.mechanism import Perturbation, Sensitivity
-from cvxqop.privacy.noise import Noise
+from cvxqop.privacy.calibrated_wishart import CalibratedWishart
+from cvxqop.privacy.mechanism import Sensitivity
+from cvxqop.privacy.paper_calibration import calibrate_paper, checked_split
 from cvxqop.privacy.release import GaussianRelease
-from cvxqop.privacy.utility import (
-    choose_wishart,
-    predicted_risk,
-    release_share,
-    wishart_excess_risk,
-)
+from cvxqop.privacy.spectral_mechanism import calibrate_spectral
+from cvxqop.privacy.utility import choose_wishart, release_share
 
-__all__ = ["CalibratedWishart", "Wishart"]
-
-Array = npt.NDArray[np.float64]
+__all__ = ["Wishart"]
 
 
 @dataclass(frozen=True)
@@ -37,14 +29,27 @@ class Wishart:
     Parameters
     ----------
     degrees_of_freedom : float, optional
-        m > d + 1, real. None chooses it, and the guard's share, by the utility bound.
-    calibration : {"exact"}
-        "exact" solves δ(ε) = δ for the smallest σ² with the exact profile.
+        m > d + 1, real. None chooses it, and the shares, by the utility bound.
+    calibration : {"exact", "paper"}
+        "exact" solves δ(ε) = δ for the smallest σ² with the exact profile. "paper" takes the
+        constants of the paper (theory §7), many times larger, for comparison; it needs losses with
+        a common minimiser, see :mod:`cvxqop.privacy.paper_mechanism`, and has no guard.
+    curvature : {"ridge", "floor"}
+        "ridge" leaves the mean curvature E S = σ² m I in place. "floor" (squared losses, solved
+        from their quadratic form) subtracts it and raises the eigenvalues to the noise edge
+        σ² (2√(md) − d), which costs no privacy (theory §6).
+    epsilon_shares : tuple of float, optional
+        Calibration "paper": fractions of ε for (ε1, ε2), perturbation and release; they add up
+        to 1. ε2 may not exceed 1. Without a release ε1 takes all. None chooses.
+    delta_shares : tuple of float, optional
+        Calibration "paper": fractions of δ for (δ1, δ2, δ3, δ4); they add up to 1. δ2 is needed
+        with a release, δ4 with an anchor that is off by η > 0; what is not needed falls to the
+        others.
 
     Raises
     ------
     OptionError
-        On a value of the wrong type or out of range.
+        On a value of the wrong type or out of range, or options that exclude each other.
 
     Notes
     -----
@@ -52,12 +57,17 @@ class Wishart:
 
     Examples
     --------
-    >>> Wishart()
-    Wishart(degrees_of_freedom=None, calibration='exact')
+    >>> Wishart(degrees_of_freedom=40).calibration
+    'exact'
+    >>> Wishart(calibration="paper", delta_shares=(0.5, 0.0, 0.5)).delta_shares
+    (0.5, 0.0, 0.5, 0.0)
     """
 
     degrees_of_freedom: float | None = None
     calibration: str = "exact"
+    curvature: str = "ridge"
+    epsilon_shares: tuple[float, ...] | None = None
+    delta_shares: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         m = self.degrees_of_freedom
@@ -67,10 +77,24 @@ class Wishart:
             or not math.isfinite(m)
         ):
             raise OptionError("Wishart: degrees_of_freedom must be a finite number or None.")
-        if self.calibration != "exact":
+        if self.calibration not in ("exact", "paper"):
             raise OptionError(
-                f"Wishart: calibration={self.calibration!r} does not exist; there is 'exact'."
+                f"Wishart: calibration={self.calibration!r} does not exist; there are 'exact' and "
+                "'paper'."
             )
+        if self.curvature not in ("ridge", "floor"):
+            raise OptionError(
+                f"Wishart: curvature must be 'ridge' or 'floor', not {self.curvature!r}."
+            )
+        if self.calibration == "paper" and self.curvature == "floor":
+            raise OptionError("Wishart: curvature='floor' belongs to calibration='exact'.")
+        for name, parts in (("epsilon_shares", 2), ("delta_shares", 4)):
+            shares = getattr(self, name)
+            if shares is None:
+                continue
+            if self.calibration != "paper":
+                raise OptionError(f"Wishart: {name} belongs to calibration='paper'.")
+            object.__setattr__(self, name, checked_split(name, shares, parts))
 
     def calibrate(
         self,
@@ -98,7 +122,9 @@ class Wishart:
         Raises
         ------
         CalibrationError
-            If m is too small for d, or (ε, δ) cannot be met.
+            If m is too small for d, (ε, δ) cannot be met, the floor is asked for where the solver
+            sees more than a quadratic form of records of one row, or the paper's assumptions are
+            not met.
         """
         d, L = sensitivity.dimension, sensitivity.smoothness
         m = self.degrees_of_freedom
@@ -106,9 +132,14 @@ class Wishart:
             raise CalibrationError(
                 f"Wishart: degrees_of_freedom = {m:g} must exceed d + 1 = {d + 1}."
             )
+        if self.calibration == "paper":
+            return calibrate_paper(
+                epsilon, delta, sensitivity, radius=radius, accuracy=accuracy, degrees_of_freedom=m,
+                epsilon_shares=self.epsilon_shares, delta_shares=self.delta_shares,
+            )  # fmt: skip
+        if self.curvature == "floor":
+            _check_floor(sensitivity, accuracy)
         if sensitivity.hessian_rank != 1:
-            from cvxqop.privacy.spectral_mechanism import calibrate_spectral  # imports this module
-
             return calibrate_spectral(
                 epsilon, delta, sensitivity, radius=radius, accuracy=accuracy, degrees_of_freedom=m
             )
@@ -129,6 +160,7 @@ class Wishart:
             quadratic=sensitivity.quadratic,
             release_mu=release_mu,
             degrees_of_freedom=m,
+            curvature=self.curvature,
         )
         # Rounding the guard's noise up first: its share of μ is what the noise really gives.
         guard_scale = math.nextafter(moved / shares.guard_mu, math.inf) if moved > 0.0 else 0.0
@@ -147,120 +179,25 @@ class Wishart:
             degrees_of_freedom=shares.degrees_of_freedom,
             guard_scale=guard_scale,
             release=release,
+            curvature=self.curvature,
         )
 
 
-@dataclass(frozen=True)
-class CalibratedWishart:
-    """A Wishart mechanism with its noise fixed: profile, draw, bounds. All numbers are public.
-
-    Attributes
-    ----------
-    sensitivity : Sensitivity
-        The bounds that it was calibrated for.
-    sigma2, degrees_of_freedom : float
-        S = σ² W, W ~ Wishart_d(m, I).
-    guard_scale : float
-        s_a, the standard deviation of each entry of the linear guard.
-    release : GaussianRelease or None
-        The release composed with it, where the solve touches records.
-    """
-
-    sensitivity: Sensitivity
-    sigma2: float
-    degrees_of_freedom: float
-    guard_scale: float
-    release: GaussianRelease | None = None
-
-    @property
-    def title(self) -> str:
-        """Name of the mechanism."""
-        return "quadratic objective perturbation"
-
-    @property
-    def mu(self) -> float:
-        """Guard and release together."""
-        guard = self.sensitivity.guard_sensitivity
-        release_mu = self.release.mu if self.release else 0.0
-        return math.hypot(guard / self.guard_scale if guard > 0.0 else 0.0, release_mu)
-
-    @property
-    def mean_curvature(self) -> float:
-        """σ² m: E S = σ² m I, the ridge that the perturbation amounts to."""
-        return self.sigma2 * self.degrees_of_freedom
-
-    @property
-    def gdp_mu(self) -> float | None:
-        """None: the Wishart mechanism is not Gaussian."""
-        return None
-
-    def profile(self, epsilon: npt.ArrayLike) -> Array:
-        """δ(ε) of this mechanism, rounded up."""
-        s = self.sensitivity
-        return wishart.profile(
-            epsilon,
-            s.smoothness / self.sigma2,
-            self.degrees_of_freedom - s.dimension + 1,
-            adjacency=s.adjacency,
-            quadratic=s.quadratic,
-            mu=self.mu,
+def _check_floor(sensitivity: Sensitivity, accuracy: float | None) -> None:
+    """Refuse what has no released curvature to subtract from."""
+    if not sensitivity.quadratic:
+        raise CalibrationError(
+            "Wishart: curvature='floor' belongs to squared losses, whose perturbed curvature is "
+            "released; use curvature='ridge'."
         )
-
-    def excess_risk_bound(self, radius: float) -> float:
-        """Bound on E J(θ_pert) − J(θ̂) for ‖θ̂ − θ0‖ ≤ radius, exact solve (theory §8)."""
-        return wishart_excess_risk(
-            sigma2=self.sigma2,
-            degrees_of_freedom=self.degrees_of_freedom,
-            guard_scale=self.guard_scale,
-            dimension=self.sensitivity.dimension,
-            radius=radius,
+    if accuracy is not None:
+        raise CalibrationError(
+            "Wishart: curvature='floor' repairs the quadratic form that the solver sees, and this "
+            "solver works on the records; use a conic solver, STOTOS with variant='newton', or "
+            "curvature='ridge'."
         )
-
-    def predicted_risk(self, radius: float, curvature: float) -> float:
-        """Prediction of the risk, see :func:`cvxqop.privacy.utility.predicted_risk`."""
-        d, m = self.sensitivity.dimension, self.degrees_of_freedom
-        spread = self.sigma2**2 * m * (d + 1)
-        return predicted_risk(
-            ridge=self.mean_curvature,
-            spread=spread,
-            guard_scale=self.guard_scale,
-            dimension=d,
-            radius=radius,
-            curvature=curvature,
-        )
-
-    def draw(self, noise: Noise) -> Perturbation:
-        """One draw of (S, a) from a fresh stream."""
-        d = self.sensitivity.dimension
-        factor = wishart.sample_factor(noise, d, self.degrees_of_freedom)
-        guard = np.zeros(d)
-        if self.guard_scale > 0.0:
-            guard = self.guard_scale * noise.standard_normal(d)
-        return Perturbation(math.sqrt(self.sigma2) * factor, guard)
-
-    def repair(self, hessian: Array, gradients: Sequence[Array]) -> Array:
-        """H̃ as it is: S is positive definite."""
-        return hessian
-
-    def describe(self) -> dict[str, Any]:
-        """The public numbers, for plans and solutions."""
-        return {
-            "ensemble": "wishart",
-            "calibration": "exact",
-            "sigma2": self.sigma2,
-            "degrees_of_freedom": self.degrees_of_freedom,
-            "guard_scale": self.guard_scale,
-            "mean_curvature": self.mean_curvature,
-            "release_scale": self.release.scale if self.release else 0.0,
-        }
-
-    def summary(self) -> tuple[tuple[str, str], ...]:
-        """The noise in words: (heading, text) of each line."""
-        guard = (
-            f"linear guard s_a = {self.guard_scale:.6g}" if self.guard_scale else "no linear guard"
-        )
-        return (
-            ("mechanism", f"{self.title}, S = σ²W, W ~ Wishart(m, I)"),
-            ("noise", f"σ² = {self.sigma2:.6g}, m = {self.degrees_of_freedom:g}, {guard}"),
-            ("ridge", f"mean curvature E S = σ²m I = {self.mean_curvature:.6g} I"),
+    if sensitivity.hessian_rank != 1:
+        raise CalibrationError(
+            "Wishart: curvature='floor' is for records of one row; use perturbation='gaussian', "
+            "whose curvature is repaired in the same way."
         )

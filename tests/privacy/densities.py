@@ -44,7 +44,7 @@ def density_2d(u, gradient, H, *, sigma2, m, guard):
     w1, w2 = np.einsum("ni,ni->n", w, e), np.einsum("ni,ni->n", w, v)
     args = (r, (H11, H12, H22), sigma2, m)
     if guard == 0.0:
-        return np.where(w1 > 0.0, _fibre(np.maximum(w1, 1e-300), w2, w2**2, 1.0, *args), 0.0)
+        return np.where(w1 > 0.0, _fibre(np.where(w1 > 0.0, w1, 1.0), w2, w2**2, 1.0, *args), 0.0)
     # W = w − a has W1 > 0 left to integrate; W2 ~ N(w2, s_a²) meets exp(−W2²/(2σ² r W1)).
     low, high = np.maximum(w1 - 9.0 * guard, 0.0), np.maximum(w1 + 9.0 * guard, 1e-12)
     total = np.zeros_like(r)
