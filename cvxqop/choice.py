@@ -19,6 +19,7 @@ from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.privacy.wishart_mechanism import Wishart
 from cvxqop.problem.anchor import resolve_anchor
+from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM
 from cvxqop.settings import Perturbation, Settings
 from cvxqop.solve.prox import split
@@ -135,13 +136,17 @@ def default_radius(erm: ERM, settings: Settings) -> float:
 
     With an offset (a target of size B) B/R: one row of the largest norm explains the largest
     target. Without (classification) 2√D/R: the root mean square of a'θ over rows of norm R in
-    every direction is then 2, odds of 7 to 1. Never more than the constraints reach.
+    every direction is then 2, odds of 7 to 1. For declared losses G0/L, which is B/R for squared
+    ones. Never more than the constraints reach.
     """
     anchor, offset = resolve_anchor(erm, settings.anchor, settings.bounds)
-    B = settings.bounds.offset if offset is None else offset
-    R = erm.row_norm(settings.bounds)
-    moved = erm.has_offset or bool(np.any(anchor))
-    natural = B / R if moved and B else 2.0 * math.sqrt(erm.dimension) / R
+    if isinstance(erm, DeclaredERM):
+        natural = erm.declared.anchor_bound / erm.declared.smoothness or 1.0
+    else:
+        B = settings.bounds.offset if offset is None else offset
+        R = erm.row_norm(settings.bounds)
+        moved = erm.has_offset or bool(np.any(anchor))
+        natural = B / R if moved and B else 2.0 * math.sqrt(erm.dimension) / R
     try:
         farthest = reach(split(erm.variables, None, erm.constraints), anchor)
     except NotSplittable:  # sets that only a conic solver takes: their reach is not known

@@ -8,7 +8,6 @@ from cvxqop.errors import OptionError
 from cvxqop.privacy.gaussian import Gaussian
 from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.mechanism import Sensitivity
-from cvxqop.problem.anchor import CommonMinimizer
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.settings import Settings
 
@@ -48,12 +47,6 @@ def check_declared(erm: DeclaredERM, settings: Settings) -> None:
         Names the option and the remedy.
     """
     mechanism, declared = settings.mechanism, erm.declared
-    if isinstance(settings.anchor, CommonMinimizer):
-        raise OptionError(
-            "anchor: CommonMinimizer cuts the residuals of every record, which a declared loss "
-            "does not have. Pass the point itself and state Declared(anchor_gradient=…): 0 if it "
-            "minimises the loss of every possible record, smoothness * error if it is near one."
-        )
     if isinstance(mechanism, Linear):
         if declared.gradient is None:
             raise OptionError(

@@ -130,6 +130,12 @@ class Settings:
             )
         if self.nonfinite != "raise":
             raise OptionError("nonfinite: records of a declared loss cannot be replaced.")
+        if isinstance(self.anchor, CommonMinimizer):
+            raise OptionError(
+                "anchor: CommonMinimizer cuts the residuals of every record, which a declared loss "
+                "does not have. Pass the point itself and state Declared(anchor_gradient=…): 0 if "
+                "it minimises the loss of every possible record, smoothness * error if near one."
+            )
 
     @property
     def mechanism(self) -> Perturbation:
