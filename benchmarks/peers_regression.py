@@ -35,6 +35,7 @@ MECHANISMS = {
     "gaussian": ("squared", "gaussian"),
     "gaussian, 2 stages": ("squared", cvxqop.Gaussian(stages=2)),
     "linear, Huber loss": ("huber", "linear"),
+    "linear, clipped": ("squared", cvxqop.Linear(clip=0.25)),
 }
 
 

@@ -216,5 +216,10 @@ def test_refusals():
             Linear(clip=clip)
     with pytest.raises(OptionError, match="calibration"):
         Linear(calibration="guess")
-    with pytest.raises(CalibrationError, match="GLM"):
-        Linear(calibration="classic").calibrate(1.0, 1e-6, sensitivity(hessian_rank=2))
+    for mechanism in (Linear(calibration="classic"), Linear(clip=1.0)):
+        with pytest.raises(CalibrationError, match="GLM"):
+            mechanism.calibrate(1.0, 1e-6, sensitivity(hessian_rank=2))
+
+
+def test_a_bound_that_is_smaller_than_the_clip_stays():
+    assert Linear(clip=3.0).calibrate(1.0, 1e-6, sensitivity(gradient=2.0)).gradient == 2.0
