@@ -116,10 +116,10 @@ class Linear:
         G = min((bound for bound in bounds if bound is not None), default=math.inf)
         if not math.inf > G:
             raise CalibrationError(
-                "Linear: the noise of linear perturbation is proportional to a bound on the "
-                "gradient of one record at every point that could be the answer. There is none "
-                "here: the slope of this loss grows without limit, and the constraints leave the "
-                "variable unbounded. Bound the variable by a box or a ball, such as "
+                "Linear: the gradient of one record has no bound over the constraint set: the "
+                "slope of this loss grows without limit, and the constraints leave the variable "
+                "unbounded. The noise of linear perturbation is proportional to such a bound. "
+                "Bound the variable by a box or a ball, such as "
                 "cp.norm(theta, 2) <= 1; or clip the gradients, with Linear(clip=…), which changes "
                 "the loss; or use a quadratic perturbation, 'wishart' or 'gaussian': its random "
                 "curvature covers the growth of the gradient, so it only needs a bound at the "
