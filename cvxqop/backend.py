@@ -75,6 +75,12 @@ class Backend:
         _check_names(options, DECLARED_OPTIONS if declared else STOTOS_OPTIONS)
         stotos.check_stotos(*rest, **options)
         stochastic = options.get("variant", "newton") != "newton"
+        several = erm.outputs is not None and not erm.outputs.labelled
+        if stochastic and several:
+            raise OptionError(
+                "solver_options: a squared loss with several outputs is solved from its quadratic "
+                "form; use variant='newton', or any solver of CVXPY."
+            )
         return cls(name, options, touches_records=not quadratic or stochastic)
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,14 +16,17 @@ from cvxqop.privacy.gaussian import Gaussian
 from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.mechanism import Draw, Mechanism, Sensitivity
 from cvxqop.privacy.noise import Noise, Randomness
+from cvxqop.privacy.wishart_mechanism import Wishart
 from cvxqop.problem.anchor import CommonMinimizer, resolve_anchor
 from cvxqop.problem.clipping import ClippedRows
 from cvxqop.problem.cut_loss import CutLoss, CutRows
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM, Constants
+from cvxqop.problem.losses import ScalarLoss
+from cvxqop.problem.outputs import Outputs
 from cvxqop.settings import Settings
 from cvxqop.solution import Guarantee
-from cvxqop.solve.oracle import gram
+from cvxqop.solve import oracle
 from cvxqop.solve.prox import split
 from cvxqop.solve.reach import reach
 from cvxqop.statements import assumptions_of, caveats_of, declared_assumptions_of
@@ -72,7 +75,7 @@ class Case:
         """
         if isinstance(erm, DeclaredERM):
             return cls._declared(erm, settings, touches_records)
-        _check_support(settings, touches_records)
+        _check_support(erm, settings, touches_records)
         anchor, offset = resolve_anchor(erm, settings.anchor, settings.bounds)
         constants = erm.constants(settings.bounds, anchor, offset)
         randomness = Randomness(settings.seed)
@@ -80,7 +83,6 @@ class Case:
             settings.epsilon,
             settings.delta,
             Sensitivity(
-                dimension=erm.dimension,
                 smoothness=constants.smoothness,
                 anchor_gradient=constants.anchor_gradient,
                 quadratic=constants.quadratic,
@@ -88,6 +90,7 @@ class Case:
                 offset=settings.bounds.offset if offset is None else offset,
                 gradient=_gradient_bound(erm, settings, constants, anchor, offset),
                 anchor_error=_anchor_error(erm, settings),
+                **_shape(erm, settings, constants),
             ),
             radius=settings.radius or 1.0,
             accuracy=settings.accuracy if touches_records else None,
@@ -173,7 +176,47 @@ class Case:
     @property
     def losses(self) -> list[Any]:
         """The losses times their weights, each one number: not where ``weighted``."""
-        return [loss.times(float(weight)) for loss, weight in self.erm.losses]
+        return [
+            loss.times(float(weight))
+            for loss, weight in self.erm.losses
+            if isinstance(loss, ScalarLoss)
+        ]
+
+    def gram(self) -> tuple[Array, Array]:
+        """Hessian and gradient at the anchor of a quadratic loss, in one pass over the records.
+
+        The Hessian has the side of S: it is that of one output where outputs share their noise. The
+        gradient has length D.
+        """
+        if isinstance(self.erm, DeclaredERM):
+            self.erm.check_finite()
+            return self.erm.quadratic_form(self.anchor)
+        outputs = self.erm.outputs
+        if outputs is None:
+            return oracle.gram(self.blocks(), self.curvatures, self.anchor)
+        H, g = oracle.gram(self.blocks(), self.curvatures, outputs.matrix(self.anchor))
+        return H if self.shared else outputs.whole(H), outputs.stacked(g)
+
+    def slope(self) -> Array:
+        """The gradient of `gram` alone."""
+        outputs = self.erm.outputs
+        if outputs is None:
+            return oracle.slope(self.blocks(), self.curvatures, self.anchor)
+        g = oracle.slope(self.blocks(), self.curvatures, outputs.matrix(self.anchor))
+        return outputs.stacked(g)
+
+    @property
+    def shared(self) -> Outputs | None:
+        """The outputs that share one S, if any."""
+        return self.erm.outputs if self.mechanism.sensitivity.outputs > 1 else None
+
+    def repaired(self, released: Array, gradients: Sequence[Array]) -> Array:
+        """The (D, D) curvature that the solver sees, from all that has been released."""
+        shared = self.shared
+        if shared is None:
+            return self.mechanism.repair(released, gradients)
+        columns = [shared.matrix(gradient) for gradient in gradients]
+        return shared.whole(self.mechanism.repair(released, columns))
 
     def finite_sum(self) -> tuple[Any, Any, Array]:
         """Rows and losses of Σ_i ℓ(θ; z_i) with its linear part; every record is read and checked.
@@ -190,7 +233,9 @@ class Case:
         self.rows.check_finite()
         rows = CutRows(self.rows, [weight for _, weight in erm.losses], clip)
         curvature = sum(loss.curvature * float(np.max(w, initial=0.0)) for loss, w in erm.losses)
-        loss = CutLoss(tuple(loss for loss, _ in erm.losses), curvature)
+        loss = CutLoss(
+            tuple(loss for loss, _ in erm.losses if isinstance(loss, ScalarLoss)), curvature
+        )
         return rows, loss, np.zeros(erm.dimension)
 
     def _block_rows(self) -> int:
@@ -198,19 +243,12 @@ class Case:
 
         Products of sparse blocks fill up as they are added, so that few and large blocks are best.
         """
-        D = max(1, self.erm.dimension)
+        D = max(1, self.rows.dimension + (self.rows.terms if self.erm.outputs else 0))
         first, _ = self.rows.take(0, min(self.rows.n, 256))
         if not sp.issparse(first) or not first.shape[0]:
             return max(64, BLOCK_ENTRIES // D)
         fill = max(first.nnz / first.shape[0], D / 64)
         return max(64, int(4 * BLOCK_ENTRIES / fill))
-
-    def gram(self) -> tuple[Array, Array]:
-        """Hessian and gradient at the anchor of a quadratic loss."""
-        if isinstance(self.erm, DeclaredERM):
-            self.erm.check_finite()
-            return self.erm.quadratic_form(self.anchor)
-        return gram(self.blocks(), self.curvatures, self.anchor)
 
     def reanchored(self, anchor: Array, offset: float) -> Case:
         """The same records, cut to |a'θ + c| ≤ offset at another public anchor."""
@@ -230,6 +268,19 @@ class Case:
                 yield A, C, np.stack(columns, axis=1)
             else:
                 yield A, C
+
+
+def _shape(erm: ERM, settings: Settings, constants: Constants) -> dict[str, Any]:
+    """What a Sensitivity says of dimension and rank: S is one block of several outputs, but for the
+    accounting of the linear mechanism and of CC26, which is that of the whole Hessian."""
+    mechanism = settings.mechanism
+    whole = isinstance(mechanism, Linear)
+    whole |= isinstance(mechanism, Wishart) and mechanism.calibration == "paper"
+    if constants.outputs == 1 or whole:
+        rank = constants.hessian_rank * constants.outputs
+        known = {"trace": constants.trace, "frobenius": constants.frobenius}
+        return {"dimension": erm.dimension, "hessian_rank": rank, **known}
+    return {"dimension": erm.dimension // constants.outputs, "outputs": constants.outputs}
 
 
 def _gradient_bound(
@@ -256,11 +307,29 @@ def _anchor_error(erm: ERM, settings: Settings) -> float | None:
     return float(anchor.error) if minimised else None
 
 
-def _check_support(settings: Settings, touches_records: bool) -> None:
+def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
     """Refuse what the mechanism or the route to the solver does not support yet."""
     mechanism = settings.mechanism
+    if erm.outputs is not None:
+        _check_outputs(erm, settings)
     if isinstance(mechanism, Gaussian) and mechanism.stages > 1 and touches_records:
         raise OptionError(
             "Gaussian: stages > 1 releases the quadratic form of a squared loss; use a solver that "
             "works on it (any conic solver, or STOTOS with variant='newton')."
+        )
+
+
+def _check_outputs(erm: ERM, settings: Settings) -> None:
+    """Refuse what losses with several outputs a record do not have."""
+    assert erm.outputs is not None
+    terms = " + ".join(erm.terms)
+    if erm.outputs.labelled and isinstance(settings.anchor, CommonMinimizer):
+        raise OptionError(
+            f"anchor: the private loss {terms} has no minimiser that all records share, because "
+            "its gradient vanishes nowhere. Pass the array itself as the anchor."
+        )
+    if isinstance(settings.mechanism, Linear) and settings.mechanism.clip is not None:
+        raise OptionError(
+            f"Linear: clip cuts the slope of a loss of one number a record, and {terms} has "
+            "several. Bound the variable by a constraint, or use 'wishart' or 'gaussian'."
         )

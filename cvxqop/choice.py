@@ -155,15 +155,14 @@ def default_radius(erm: ERM, settings: Settings) -> float:
 
 
 def reference_curvature(mechanisms: list[Mechanism], records: int | None) -> float:
-    """h at which risks are compared: nL/D where n is public, else 10 times the largest ridge.
+    """h at which risks are compared: nT/D where n is public, else 10 times the largest ridge.
 
     With less curvature than that every mechanism returns an answer close to the anchor.
     """
     ample = AMPLE * max(ridge_of(mechanism) for mechanism in mechanisms)
     if not records:
         return ample
-    sensitivity = mechanisms[0].sensitivity
-    return records * sensitivity.smoothness / sensitivity.dimension
+    return records * mechanisms[0].sensitivity.average_curvature
 
 
 def ridge_of(mechanism: Mechanism) -> float:

@@ -144,7 +144,7 @@ class Plan:
         ridge = self.mechanism.mean_curvature
         if self.records is None or ridge == 0.0:
             return None
-        data = self.records * self.mechanism.sensitivity.smoothness / self.dimension
+        data = self.records * self.mechanism.sensitivity.average_curvature
         return ridge / (ridge + data)
 
     def profile(self, epsilon: npt.ArrayLike) -> Array:

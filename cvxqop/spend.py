@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +15,13 @@ from cvxqop.backend import STOTOS, Backend
 from cvxqop.case import Case
 from cvxqop.errors import AccuracyError, PrivateSolverError, sealed
 from cvxqop.privacy.gaussian import CalibratedGaussian
+from cvxqop.privacy.mechanism import Draw
 from cvxqop.privacy.symmetric import SymmetricDraw
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.solution import PrivateLoss, PrivateSolution
 from cvxqop.solve import conic, oracle, prox, stotos
 from cvxqop.solve.answer import Answer
+from cvxqop.solve.multinomial import SoftmaxSum
 from cvxqop.spend_declared import from_function
 
 __all__ = ["release_quadratic", "spend"]
@@ -62,14 +65,14 @@ def release_quadratic(case: Case, backend: Backend) -> PrivateLoss:
     if isinstance(mechanism, CalibratedGaussian) and isinstance(draw, SymmetricDraw):
         later_stages = list(zip(mechanism.residual_bounds, draw.guards[1:], strict=False))
     gradients = [gradient]
-    hessian = mechanism.repair(released, gradients)
+    hessian = case.repaired(released, gradients)
     loss = PrivateLoss(hessian, gradient, anchor, case.erm.variables, case.guarantee)
     for bound, guard in later_stages:
         anchor = _stage(case, backend, loss)
         later = case.reanchored(anchor, bound)
-        gradient = oracle.slope(later.blocks(), case.curvatures, anchor) + guard
+        gradient = later.slope() + guard
         gradients.append(gradient)
-        hessian = mechanism.repair(released, gradients)
+        hessian = case.repaired(released, gradients)
         loss = replace(loss, hessian=hessian, gradient=gradient, anchor=anchor)
     return loss
 
@@ -117,13 +120,29 @@ def _solve_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> Answer:
     return conic.solve_conic(quadratic, *rest, solver=backend.name, solver_options=backend.options)
 
 
+def _perturbed(case: Case) -> Callable[[Draw], oracle.Quadratic | oracle.FiniteSum]:
+    """The smooth part as a function of the draw, once every record has been found usable."""
+    outputs, anchor = case.erm.outputs, case.anchor
+    if outputs is not None and not outputs.labelled:
+        H, g = case.gram()
+        return lambda draw: oracle.Quadratic(H + draw.curvature, g + draw.guard, anchor)
+    if outputs is not None:
+        case.rows.check_finite()
+        (_, weight), *_ = case.erm.losses
+        return lambda draw: SoftmaxSum.of(
+            case.rows, outputs.layout, float(weight), draw.curvature, draw.guard, anchor
+        )
+    rows, losses, linear = case.finite_sum()
+    return lambda draw: oracle.FiniteSum(rows, losses, draw.curvature, draw.guard + linear, anchor)
+
+
 def _from_records(case: Case, backend: Backend) -> PrivateSolution:
     """Other losses: a point certified to lie within Δ of the minimiser, then the release."""
     erm, release = case.erm, case.mechanism.release
     assert release is not None
-    rows, losses, linear = case.finite_sum()
+    perturbed = _perturbed(case)
     draw, noise, sampling = case.draw()
-    smooth = oracle.FiniteSum(rows, losses, draw.curvature, draw.guard + linear, case.anchor)
+    smooth = perturbed(draw)
     answer = stotos.solve_stotos(
         smooth,
         erm.variables,

@@ -39,6 +39,10 @@ def assumptions_of(
             f", and its residual at the anchor to ±{offset:g}: that the anchor is within "
             f"{settings.anchor.error:g} of a common minimiser is enforced, not assumed"
         )
+    elif erm.outputs is not None and erm.outputs.labelled:
+        clip += ", and its labels to the nearest probability vector"
+    elif erm.outputs is not None and (erm.has_offset or settings.anchor is not None):
+        clip += f", and ‖Θ0'a + c‖ ≤ {settings.bounds.offset:g} at the anchor"
     elif erm.has_offset or settings.anchor is not None:
         clip += f", and |a'θ0 + c| ≤ {settings.bounds.offset:g} at the anchor"
     sentences.append(clip + ".")
@@ -131,7 +135,7 @@ def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str
         n = erm.rows.n
         if n > 0 and settings.delta >= 1.0 / n and settings.delta <= 1e-2:
             warnings.append("delta is not below 1/n: publishing one record whole would satisfy it")
-        available = n * smoothness / erm.dimension
+        available = n * mechanism.sensitivity.average_curvature
         if ridge >= available:
             warnings.append(
                 f"the ridge {ridge:.3g} exceeds {available:.3g}, the average curvature that n "

@@ -75,6 +75,11 @@ class CalibratedWishart:
         return self.sigma2 * (2.0 * math.sqrt(m * d) - d)
 
     @property
+    def _guard_spread(self) -> float:
+        """√k s_a: d entries of this size are as long as the dk entries of the guard."""
+        return math.sqrt(self.sensitivity.outputs) * self.guard_scale
+
+    @property
     def gdp_mu(self) -> float | None:
         """None: the Wishart mechanism is not Gaussian."""
         return None
@@ -101,14 +106,14 @@ class CalibratedWishart:
                 sigma2=self.sigma2,
                 degrees_of_freedom=self.degrees_of_freedom,
                 edge=self.noise_edge,
-                guard_scale=self.guard_scale,
+                guard_scale=self._guard_spread,
                 dimension=self.sensitivity.dimension,
                 radius=radius,
             )
         return wishart_excess_risk(
             sigma2=self.sigma2,
             degrees_of_freedom=self.degrees_of_freedom,
-            guard_scale=self.guard_scale,
+            guard_scale=self._guard_spread,
             dimension=self.sensitivity.dimension,
             radius=radius,
         )
@@ -122,13 +127,13 @@ class CalibratedWishart:
         d, m = self.sensitivity.dimension, self.degrees_of_freedom
         if self.curvature == "floor":
             k = max(curvature, self.noise_edge)
-            size = quadratic_risk(self.sigma2 * math.sqrt(2.0 * m), self.guard_scale, d, radius)
+            size = quadratic_risk(self.sigma2 * math.sqrt(2.0 * m), self._guard_spread, d, radius)
             return 0.5 * curvature * (size + ((k - curvature) * radius) ** 2) / k**2
         spread = self.sigma2**2 * m * (d + 1)
         return predicted_risk(
             ridge=self.mean_curvature,
             spread=spread,
-            guard_scale=self.guard_scale,
+            guard_scale=self._guard_spread,
             dimension=d,
             radius=radius,
             curvature=curvature,
@@ -136,11 +141,11 @@ class CalibratedWishart:
 
     def draw(self, noise: Noise) -> Perturbation:
         """One draw of (S, a) from a fresh stream."""
-        d = self.sensitivity.dimension
+        d, D = self.sensitivity.dimension, self.sensitivity.parameters
         factor = wishart.sample_factor(noise, d, self.degrees_of_freedom)
-        guard = np.zeros(d)
+        guard = np.zeros(D)
         if self.guard_scale > 0.0:
-            guard = self.guard_scale * noise.standard_normal(d)
+            guard = self.guard_scale * noise.standard_normal(D)
         return Perturbation(math.sqrt(self.sigma2) * factor, guard)
 
     def repair(self, hessian: Array, gradients: Sequence[Array]) -> Array:

@@ -140,7 +140,9 @@ class Gaussian:
         bounds = self._residual_bounds(sensitivity)
         shifts = _gradient_shifts(sensitivity, bounds)
         E = _curvature_shift(sensitivity)
-        shares = gaussian_shares(E, shifts, sensitivity.dimension, radius, self.shares)
+        # The error of the gradient grows with its length dk, that of the curvature with d.
+        weighed = [math.sqrt(sensitivity.outputs) * shift for shift in shifts]
+        shares = gaussian_shares(E, weighed, sensitivity.dimension, radius, self.shares)
         scales = tuple(
             shift / (total * math.sqrt(share)) * MORE if shift > 0.0 else 0.0
             for shift, share in zip((E, *shifts), shares, strict=True)
@@ -258,7 +260,8 @@ class CalibratedGaussian:
         """
         if self.stages > 1:
             return math.inf
-        return repair_risk(self.scale, self.guard_scale, self.sensitivity.dimension, radius)
+        guard = math.sqrt(self.sensitivity.outputs) * self.guard_scale
+        return repair_risk(self.scale, guard, self.sensitivity.dimension, radius)
 
     def predicted_risk(self, radius: float, curvature: float) -> float:
         """Prediction of the risk for data of curvature hI, k = max(h, noise edge).
@@ -269,17 +272,18 @@ class CalibratedGaussian:
         """
         d, k, distance = self.sensitivity.dimension, max(curvature, self.noise_edge), radius
         for guard_scale in self.guard_scales:
-            size = quadratic_risk(self.scale, guard_scale, d, distance)
+            guard = math.sqrt(self.sensitivity.outputs) * guard_scale
+            size = quadratic_risk(self.scale, guard, d, distance)
             error = (size + ((k - curvature) * distance) ** 2) / k**2
             distance = min(distance, math.sqrt(error))
         return 0.5 * curvature * error
 
     def draw(self, noise: Noise) -> SymmetricDraw:
         """One draw of S and of every stage's guard from a fresh stream."""
-        d = self.sensitivity.dimension
-        S = self.scale * symmetric_noise(noise, d)
+        D = self.sensitivity.parameters
+        S = self.scale * symmetric_noise(noise, self.sensitivity.dimension)
         guards = tuple(
-            s * noise.standard_normal(d) if s > 0.0 else np.zeros(d) for s in self.guard_scales
+            s * noise.standard_normal(D) if s > 0.0 else np.zeros(D) for s in self.guard_scales
         )
         return SymmetricDraw(S, guards)
 

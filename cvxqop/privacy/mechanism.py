@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from cvxqop.errors import CalibrationError
 from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.release import GaussianRelease
 from cvxqop.privacy.wishart import Adjacency
@@ -26,7 +27,8 @@ class Sensitivity:
     Attributes
     ----------
     dimension : int
-        D, the length of θ.
+        d, the side of S: the length of θ, or of each of its columns where there are several
+        outputs.
     smoothness : float
         L ≥ ‖∇²ℓ(θ; z)‖.
     anchor_gradient : float
@@ -47,6 +49,21 @@ class Sensitivity:
     anchor_error : float, optional
         η ≥ ‖θ0 − θ*‖ for a public θ* that is taken to minimise ℓ(·; z) for every z that could
         occur; only calibration "paper" rests on it. None where no such point is known.
+    outputs : int
+        k: θ is Θ (d, k), and the Hessian of every record is I_k ⊗ A, the same matrix A in each
+        column and none between them, as for a squared loss with k targets a record. Quadratic
+        losses only. The noise is I_k ⊗ S then, and L, ρ, T and F are those of A.
+
+    Notes
+    -----
+    Several outputs. H = I_k ⊗ ΣA and I_k ⊗ S are functions of ΣA and S, so that everything follows
+    from the pair (ΣA + S, ∇Σℓ(θ0) + a) by post-processing. A record moves ΣA by a fixed matrix E
+    with the bounds of A, and the gradient by a vector b of length up to Δ_b in R^dk; S and a are
+    independent. That is the pair of theory §6 for one output, with E in the place of E and a
+    spherical guard that has more entries: the privacy loss is that of S under the translation by
+    E, plus that of a, N(μ_a²/2, μ_a²), μ_a = ‖b‖/s_a, whatever the length of b. There is no
+    determinant, because the loss is quadratic. Hence the accounting of one output with side d,
+    exactly: A = κ aa' has rank one and F = L, where I_k ⊗ A has rank k and F = √k L.
     """
 
     dimension: int
@@ -60,6 +77,21 @@ class Sensitivity:
     gradient: float | None = None
     offset: float | None = None
     anchor_error: float | None = None
+    outputs: int = 1
+
+    def __post_init__(self) -> None:
+        if self.outputs > 1 and not self.quadratic:
+            raise CalibrationError("Several outputs share their noise for quadratic losses only.")
+
+    @property
+    def parameters(self) -> int:
+        """D = dk, the length of θ and of the guard."""
+        return self.dimension * self.outputs
+
+    @property
+    def average_curvature(self) -> float:
+        """T/d: no record has more curvature, on average over directions."""
+        return self.trace_bound / self.dimension
 
     @property
     def trace_bound(self) -> float:
@@ -90,7 +122,7 @@ class Draw(Protocol):
 
     @property
     def curvature(self) -> Array:
-        """S, shape (D, D), exactly symmetric."""
+        """S, shape (d, d), exactly symmetric."""
         ...
 
     @property
@@ -180,6 +212,6 @@ class Perturbation:
 
     @property
     def curvature(self) -> Array:
-        """S, shape (D, D), exactly symmetric."""
+        """S, shape (d, d), exactly symmetric."""
         S = self.factor @ self.factor.T
         return np.asarray(0.5 * (S + S.T))

@@ -155,7 +155,7 @@ class Wishart:
             epsilon,
             delta,
             d,
-            guard_ratio=moved / (L * radius),
+            guard_ratio=math.sqrt(sensitivity.outputs) * moved / (L * radius),
             adjacency=sensitivity.adjacency,
             quadratic=sensitivity.quadratic,
             release_mu=release_mu,

@@ -11,9 +11,11 @@ from cvxqop import _cvxpy
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.problem import checks
 from cvxqop.problem.affine import AffineReader
-from cvxqop.problem.assemble import assemble
+from cvxqop.problem.assemble import Assembled, assemble
+from cvxqop.problem.assemble_outputs import read_outputs
 from cvxqop.problem.describe import row_text
 from cvxqop.problem.erm import ERM, Texts
+from cvxqop.problem.output_reader import outputs_of
 from cvxqop.problem.private import PrivateData, match
 from cvxqop.problem.public import Stacking
 from cvxqop.problem.terms import TermReader
@@ -135,14 +137,14 @@ def _read(objective: Any, constraints: list[Any], private: Sequence[Any], adjace
     reader = TermReader(data, text)
     reader.split(objective)
     checks.check_rest(reader.rest, text)
-    n = checks.common_count(reader.terms, reader.linear, text)
-    checks.check_weights([*reader.terms, *reader.linear], n, text)
     stacking = _stacking(reader, text)
-    affine = AffineReader(data, stacking, text)
-    pieces = [affine.read(term.argument, term.written) for term in reader.terms]
-    labels = [(term, affine.read_product(term.factors, term.written)) for term in reader.linear]
+    if any(outputs_of(term.argument, data.records) is not None for term in reader.terms):
+        shared, row = read_outputs(reader, data, stacking, text)
+    else:
+        shared = _read_rows(reader, data, stacking, text)
+        row = shared.rows.pieces
+    n = shared.rows.n
     shapes = data.leaf_shapes if hidden else counted_shapes([objective, *constraints], n)
-    shared = assemble(reader.terms, pieces, labels, n, stacking.dimension, text)
     return ERM(
         variables=stacking.variables,
         rows=shared.rows,
@@ -155,15 +157,28 @@ def _read(objective: Any, constraints: list[Any], private: Sequence[Any], adjace
         adjacency=adjacency,
         row_parts=shared.parts,
         has_offset=shared.rows.has_offset or data.dropped,
+        outputs=shared.outputs,
         texts=Texts(
             terms=tuple(text(term.written, shapes) for term in reader.terms),
             labels=tuple(text(term.written, shapes) for term in reader.linear),
-            row=row_text(shared.rows.pieces, stacking),
+            row=row_text(row, stacking),
             rest=tuple(text(node, shapes) for node in reader.rest),
             constraints=tuple(text(constraint, shapes) for constraint in constraints),
             scale=scale_statement(reader.scales) if hidden else None,
         ),
     )
+
+
+def _read_rows(
+    reader: TermReader, data: PrivateData, stacking: Stacking, text: Callable[[Any], str]
+) -> Assembled:
+    """One output a record."""
+    n = checks.common_count(reader.terms, reader.linear, text)
+    checks.check_weights([*reader.terms, *reader.linear], n, text)
+    affine = AffineReader(data, stacking, text)
+    pieces = [affine.read(term.argument, term.written) for term in reader.terms]
+    labels = [(term, affine.read_product(term.factors, term.written)) for term in reader.linear]
+    return assemble(reader.terms, pieces, labels, n, stacking.dimension, text)
 
 
 def _stacking(reader: TermReader, text: Callable[[Any], str]) -> Stacking:

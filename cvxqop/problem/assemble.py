@@ -12,12 +12,14 @@ from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import ProblemError
 from cvxqop.problem.labels import read_labels
 from cvxqop.problem.losses import ScalarLoss
+from cvxqop.problem.multinomial import Multinomial
+from cvxqop.problem.outputs import Outputs
 from cvxqop.problem.parts import RowParts
 from cvxqop.problem.pieces import Piece, Pieces, Signature, linear_part
 from cvxqop.problem.rows import AffineRows
 from cvxqop.problem.terms import LinearTerm, LossTerm
 
-__all__ = ["Assembled", "assemble"]
+__all__ = ["Assembled", "assemble", "row_parts"]
 
 _TOLERANCE = 1e-12
 
@@ -27,8 +29,9 @@ class Assembled:
     """Rows shared by all terms, the losses on them, and what is public about the rows."""
 
     rows: AffineRows
-    losses: tuple[tuple[ScalarLoss, Any], ...]
+    losses: tuple[tuple[ScalarLoss | Multinomial, Any], ...]
     parts: RowParts
+    outputs: Outputs | None = None
 
 
 def assemble(
@@ -49,15 +52,17 @@ def assemble(
         If two terms have different rows.
     """
     base, sign = _base(pieces[0], terms[0], text)
-    losses, offsets = [], []
+    losses: list[tuple[ScalarLoss, Any]] = []
+    offsets = []
     for term, own in zip(terms, pieces, strict=True):
         ratio = sign if own is pieces[0] else _ratio(base, own, term, terms[0], text)
+        assert isinstance(term.loss, ScalarLoss)
         losses.append((term.loss.scaled(ratio), term.weight))
         offsets.append([replace(p, g=p.g / ratio) for p in own if _is_offset(p)])
     linear = list(base.values())
     found = read_labels(base, terms, losses, labels, text) if labels else None
     rows = AffineRows(linear, offsets, n, dimension, found)
-    return Assembled(rows, tuple(losses), _parts(linear, n, dimension))
+    return Assembled(rows, tuple(losses), row_parts(linear, n, dimension))
 
 
 def _is_offset(piece: Piece) -> bool:
@@ -107,7 +112,8 @@ def _ratio(
     )
 
 
-def _parts(linear: Sequence[Piece], n: int, dimension: int) -> RowParts:
+def row_parts(linear: Sequence[Piece], n: int, dimension: int) -> RowParts:
+    """What is private and what is public in the row that pieces make."""
     private = [piece for piece in linear if not piece.label_only]
     public = [piece for piece in linear if piece.label_only]
     touched = set(np.concatenate([p.G.indices for p in private]).tolist()) if private else set()

@@ -8,6 +8,8 @@ import numpy as np
 
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM
+from cvxqop.problem.multinomial import Multinomial
+from cvxqop.problem.outputs import Outputs
 from cvxqop.problem.pieces import Piece
 from cvxqop.problem.public import Stacking
 from cvxqop.problem.rows import AffineRows
@@ -23,6 +25,10 @@ def describe(erm: ERM) -> str:
     if isinstance(erm, DeclaredERM):
         return "\n".join([*_declared_lines(erm), *_theta_lines(erm), *_rest_lines(erm)])
     lines = ["Private loss, a sum over records of φ(a'θ + c):"]
+    if erm.outputs is not None:
+        argument = "t), t = Θ'a" if erm.outputs.labelled else "Θ'a + c)"
+        shape = "Θ of shape ({}, {})".format(*erm.outputs.layout.shape)
+        lines = [f"Private loss, a sum over records of φ({argument}, {shape}:"]
     for text, (loss, weight) in zip(erm.terms, erm.losses, strict=True):
         lines.append(f"  {text}")
         size = (
@@ -35,7 +41,13 @@ def describe(erm: ERM) -> str:
         lines.append(f"    φ = {loss.name}; curvature κ = {loss.curvature:g}; {size}")
     for text in erm.texts.labels:
         lines.append(f"  {text}")
-        lines.append("    labels of the logistic loss, cut to its range of slopes")
+        lines.append(
+            "    labels of the logistic loss, cut to its range of slopes"
+            if erm.outputs is None
+            else "    labels y, each record's moved to the nearest probability vector"
+        )
+    if erm.outputs is not None:
+        lines += _output_lines(erm, erm.outputs)
     lines.append(f"Rows: n = {erm.rows.n} records, D = {erm.dimension}")
     lines.append(f"  a = {erm.texts.row}")
     lines += _label_lines(erm.rows.pieces if isinstance(erm.rows, AffineRows) else ())
@@ -78,6 +90,16 @@ def _rest_lines(erm: ERM) -> list[str]:
     lines.append("Constraints:")
     lines += [f"  {text}" for text in erm.texts.constraints] or ["  none"]
     return [*lines, f"Neighbours: {erm.adjacency}"]
+
+
+def _output_lines(erm: ERM, outputs: Outputs) -> list[str]:
+    """The Hessian of a record with several outputs."""
+    loss, _ = erm.losses[0]
+    if isinstance(loss, Multinomial):
+        bounds = f"rank ≤ {loss.hessian_rank}, trace ≤ {loss.trace:g} ‖a‖²"
+        return [f"  Hessian of a record (diag p − pp') ⊗ aa': {bounds}, Frobenius norm ≤ ½ ‖a‖²"]
+    own = f"the same κaa' in each of {outputs.count} outputs, so that they share one S"
+    return [f"  Hessian of a record: {own}"]
 
 
 def _label_lines(pieces: Sequence[Piece]) -> list[str]:

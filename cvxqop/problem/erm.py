@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cvxpy as cp
@@ -14,6 +14,9 @@ from cvxqop.errors import OptionError, ProblemError
 from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.clipping import ClippedRows
 from cvxqop.problem.losses import ScalarLoss
+from cvxqop.problem.multinomial import Multinomial
+from cvxqop.problem.output_clipping import ClippedLabels, ClippedOutputs
+from cvxqop.problem.outputs import Outputs
 from cvxqop.problem.parts import Constants, RowParts, Texts
 from cvxqop.problem.rows import Rows
 
@@ -52,11 +55,14 @@ class ERM:
         Whether some c_j is not structurally zero.
     texts : Texts
         The problem in words.
+    outputs : Outputs, optional
+        Where a record has several outputs, φ(Θ'a_i + c_i): how Θ stands in θ. There is one loss
+        then, the rows are those of a, and J is the number of outputs.
     """
 
     variables: tuple[cp.Variable, ...]
     rows: Rows
-    losses: tuple[tuple[ScalarLoss, float | Array], ...]
+    losses: tuple[tuple[ScalarLoss | Multinomial, float | Array], ...]
     regulariser: cp.Expression | None
     constraints: list[Any]
     private_names: tuple[str, ...]
@@ -66,6 +72,7 @@ class ERM:
     row_parts: RowParts
     has_offset: bool
     texts: Texts
+    outputs: Outputs | None = None
 
     @property
     def dimension(self) -> int:
@@ -131,7 +138,19 @@ class ERM:
             largest = float(np.max(weight, initial=0.0)) if np.ndim(weight) else float(weight)
             smoothness += largest * loss.curvature
             slope += largest * loss.slope_bound(B or 0.0)
-        return Constants(R, R * R * smoothness, R * slope, self.quadratic)
+        plain = Constants(R, R * R * smoothness, R * slope, self.quadratic)
+        if self.outputs is None:
+            return plain
+        loss, weight = self.losses[0]
+        if not isinstance(loss, Multinomial):
+            return replace(plain, outputs=self.outputs.count)
+        scale = R * R * float(np.max(weight))
+        return replace(
+            plain,
+            hessian_rank=loss.hessian_rank,
+            trace=scale * loss.trace,
+            frobenius=scale * loss.frobenius,
+        )
 
     def clipped(
         self,
@@ -151,7 +170,11 @@ class ERM:
         """
         B = self._offset(bounds, anchor, offset)
         theta = self._anchor(anchor)
-        return ClippedRows(self.rows, self.row_norm(bounds), theta, B, nonfinite)
+        if self.outputs is None:
+            return ClippedRows(self.rows, self.row_norm(bounds), theta, B, nonfinite)
+        kind = ClippedLabels if self.outputs.labelled else ClippedOutputs
+        matrix = None if theta is None else self.outputs.matrix(theta)
+        return kind(self.rows, self.row_norm(bounds), matrix, B, nonfinite)
 
     def stack(self, values: Mapping[cp.Variable, npt.ArrayLike]) -> Array:
         """θ from one value a variable.
@@ -203,6 +226,8 @@ class ERM:
         B = bounds.offset if offset is None else float(offset)
         theta = self._anchor(anchor)
         moved = theta is not None and bool(np.any(theta))
+        if self.outputs is not None and self.outputs.labelled:
+            return np.inf if moved else None  # the slope is bounded, no argument is cut
         if B is None and (self.has_offset or moved):
             why = "the loss has an offset" if self.has_offset else "the anchor is not zero"
             raise ProblemError(

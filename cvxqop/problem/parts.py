@@ -21,12 +21,22 @@ class Constants:
         G0 = R Σ_j w_j sup_{|t| ≤ B} |φ_j'(t)| ≥ ‖∇ℓ(θ0)‖.
     quadratic : bool
         Whether every φ_j is quadratic.
+    outputs : int
+        k where the Hessian of a record is I_k ⊗ A with a matrix A of rank one; L is that of A.
+    hessian_rank : int
+        Bound ρ on the rank of the Hessian, of A where there are several outputs.
+    trace, frobenius : float, optional
+        Bounds on its trace and Frobenius norm, of A again; None stands for ρL and √ρ L.
     """
 
     row_norm: float
     smoothness: float
     anchor_gradient: float
     quadratic: bool
+    outputs: int = 1
+    hessian_rank: int = 1
+    trace: float | None = None
+    frobenius: float | None = None
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,12 @@ class PrivateData:
         self._contains: dict[int, bool] = {}
 
     @property
+    def records(self) -> int | None:
+        """Number of rows of the entries; None where they disagree."""
+        counts = {int(entry.array.shape[0]) for entry in self._entries}
+        return counts.pop() if len(counts) == 1 else None
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the entries, in the order given."""
         return tuple(entry.name for entry in self._entries)

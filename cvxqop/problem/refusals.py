@@ -111,9 +111,9 @@ def of_shape(argument: Any, hidden: bool = False) -> str:
             f"record would meet every other; {SHAPES}"
         )
     return (
-        f"has an argument{'' if hidden else f' of shape {shape}'}: several outputs a record. A "
-        "record's Hessian may then have rank above one, and the mechanisms for it do not exist "
-        "yet. Use one output a record"
+        f"has an argument{'' if hidden else f' of shape {shape}'}: several outputs a record, "
+        "of a form that is not known. Use one output a record, or sum_squares(X @ Theta - Y) or "
+        "log_sum_exp(X @ Theta, axis=1) with one row a record"
     )
 
 

@@ -16,6 +16,7 @@ from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
 from cvxqop.problem import refusals
 from cvxqop.problem.losses import ScalarLoss, huber, logistic, squared, squared_hinge
+from cvxqop.problem.multinomial import Multinomial
 from cvxqop.problem.private import PrivateData
 from cvxqop.problem.public import constant_array, record_count
 from cvxqop.problem.scales import ScaleReader
@@ -30,7 +31,7 @@ Array = npt.NDArray[np.float64]
 class LossTerm:
     """weight · Σ_i φ(argument_i); ``written`` is the term as it stands in the objective."""
 
-    loss: ScalarLoss
+    loss: ScalarLoss | Multinomial
     weight: float | Array
     argument: Any
     written: Any
@@ -62,7 +63,10 @@ class TermReader:
     def split(self, node: Any) -> None:
         """Read the expression that is minimised into ``terms``, ``linear`` and ``rest``."""
         self._split(node, Weight(), node)
-        if self.linear and not any(term.loss is logistic for term in self.terms):
+        labelled = any(
+            term.loss is logistic or isinstance(term.loss, Multinomial) for term in self.terms
+        )
+        if self.linear and not labelled:
             self._written = self.linear[0].written
             self._refuse(refusals.COMBINES)
 
@@ -145,10 +149,12 @@ class TermReader:
             self._add(huber(self._scales.positive(node.M)), factor, node.args[0])
         elif kind == "logistic":
             self._add(logistic, factor, node.args[0])
+        elif kind == "log_sum_exp" and node.axis in (1, -1) and node.args[0].shape[1] > 1:
+            self._add(Multinomial(int(node.args[0].shape[1])), factor, node.args[0])
         else:
             self._refuse_atom(node, kind)
 
-    def _add(self, loss: ScalarLoss, factor: Weight, argument: Any) -> None:
+    def _add(self, loss: ScalarLoss | Multinomial, factor: Weight, argument: Any) -> None:
         weights = np.asarray(factor.value)
         if np.any(weights < 0):
             self._refuse(
@@ -171,8 +177,11 @@ class TermReader:
     def _is_mean(self, factor: Weight, argument: Any) -> bool:
         """Whether the weight holds 1/n; where n is private, no number is compared with it."""
         self.scales += factor.scales
-        n = None if self._private.count_is_private else record_count(argument)
-        return n is not None and factor.depends_on(n)
+        if self._private.count_is_private:
+            return False
+        counts = [record_count(argument), self._private.records]
+        counts += [argument.size] if argument.ndim == 2 else []
+        return any(n is not None and factor.depends_on(n) for n in counts)
 
     def _weighted_sum(self, node: Any, factor: Weight) -> None:
         """weights @ (…): a public vector times one entry a record."""

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from cvxqop.errors import AccuracyError
 from cvxqop.solve.certificate import Certificate, Curvature, certify, localised
 from cvxqop.solve.monitor import Goal, Monitor, PrecisionError, failure
-from cvxqop.solve.oracle import EPS, Evaluation, FiniteSum, Quadratic, weighted_gram
+from cvxqop.solve.oracle import EPS, Evaluation, FiniteSum, Quadratic
 from cvxqop.solve.rest import Candidate, Rest
 from cvxqop.solve.splitting import DenseForm, Form, LowRankForm, minimise_form
 
@@ -245,14 +243,12 @@ def _model(
     parts = []
     H = np.zeros((D, D))
     S = smooth.S + damping * np.eye(D) if damping > 0.0 else smooth.S
-    implicit = rows <= D // 2
+    implicit = (smooth.record_rank + 1) * rows <= D
     for start, stop in chosen:
-        A, C = smooth.rows.take(start, stop)
-        weights = factor * smooth.record_loss.second_derivative(A @ z, C)
         if implicit:
-            parts.append(_dense(A) * np.sqrt(weights)[:, None])
+            parts.append(smooth.curvature_root(z, start, stop, factor))
         else:
-            H += weighted_gram(A, weights)
+            H += smooth.curvature_part(z, start, stop, factor)
     if implicit:
         return LowRankForm(S, np.vstack(parts)) if parts else DenseForm(S)
     return DenseForm(H + S)
@@ -269,8 +265,3 @@ def _sample(n: int, size: int, generator: np.random.Generator) -> Iterator[tuple
         chosen = np.sort(generator.choice(blocks, min(blocks, -(-size // block)), replace=False))
     for k in chosen:
         yield int(k) * block, min(n, (int(k) + 1) * block)
-
-
-def _dense(A: Any) -> Array:
-    sparse: bool = sp.issparse(A)
-    return np.asarray(A.toarray() if sparse else A)

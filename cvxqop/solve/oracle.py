@@ -13,7 +13,19 @@ import scipy.sparse as sp
 
 from cvxqop.solve.record_loss import LossSum, RecordLoss
 
-__all__ = ["Evaluation", "FiniteSum", "Loss", "Quadratic", "Rows", "Smooth", "gram", "slope"]
+__all__ = [
+    "Evaluation",
+    "FiniteSum",
+    "Loss",
+    "Quadratic",
+    "Rows",
+    "Smooth",
+    "dense",
+    "gram",
+    "row_squares",
+    "slope",
+    "squares_of",
+]
 
 Array = npt.NDArray[np.float64]
 
@@ -192,6 +204,16 @@ class FiniteSum:
         """Whether every ℓ'' is constant."""
         return self.record_loss.quadratic
 
+    @property
+    def smoothness(self) -> float:
+        """κ ≥ ℓ''."""
+        return self.record_loss.curvature
+
+    @property
+    def record_rank(self) -> int:
+        """Rank of the Hessian of a record, at most."""
+        return 1
+
     @cached_property
     def _size(self) -> float:
         return float(np.linalg.norm(self.S))
@@ -220,7 +242,7 @@ class FiniteSum:
             value += float(np.sum(values))
             total += A.T @ slope
             if not self._squares:
-                squares += _squares(A)
+                squares += squares_of(A)
             slopes += float(slope @ slope)
             blocks += 1
         if self._squares:
@@ -247,10 +269,26 @@ class FiniteSum:
         """A matrix below ∇²f everywhere within ``radius`` of θ; ∇²f(θ) for radius 0."""
         H = np.zeros_like(self.S)
         for A, C in self.blocks():
-            reach = None if radius == 0.0 else radius * np.sqrt(_row_squares(A))
+            reach = None if radius == 0.0 else radius * np.sqrt(row_squares(A))
             weights = self.record_loss.second_derivative(A @ theta, C, reach)
             H += weighted_gram(A, weights)
         return 0.5 * (H + H.T) + self.S
+
+    def curvature_part(self, theta: Array, start: int, stop: int, factor: float) -> Array:
+        """factor · Σ φ'' a a' over the records start…stop; (D, D)."""
+        A, C = self.rows.take(start, stop)
+        return weighted_gram(A, factor * self.record_loss.second_derivative(A @ theta, C))
+
+    def curvature_root(self, theta: Array, start: int, stop: int, factor: float) -> Array:
+        """B with B'B = `curvature_part`: one row a record."""
+        A, C = self.rows.take(start, stop)
+        weights = factor * self.record_loss.second_derivative(A @ theta, C)
+        return dense(A) * np.sqrt(weights)[:, None]
+
+    def record_gradient(self, theta: Array, start: int, stop: int) -> Array:
+        """Σ ∇ℓ_i(θ) over the records start…stop."""
+        A, C = self.rows.take(start, stop)
+        return np.asarray(A.T @ self.record_loss.slope(A @ theta, C))
 
     def lower_curvature(self) -> Array:
         """S."""
@@ -270,13 +308,21 @@ class FiniteSum:
         return Quadratic(H + self.S, g + self.a, self.anchor)
 
 
-def _squares(A: Any) -> float:
+def dense(A: Any) -> Array:
+    """A block of rows as an array."""
+    sparse: bool = sp.issparse(A)
+    return np.asarray(A.toarray() if sparse else A)
+
+
+def squares_of(A: Any) -> float:
+    """‖A‖_F²."""
     sparse: bool = sp.issparse(A)
     data = A.data if sparse else A.reshape(-1)
     return float(np.dot(data, data))
 
 
-def _row_squares(A: Any) -> Array:
+def row_squares(A: Any) -> Array:
+    """‖a‖² of each row."""
     sparse: bool = sp.issparse(A)
     if sparse:
         return np.asarray(A.multiply(A).sum(axis=1)).reshape(-1)
@@ -302,7 +348,7 @@ def slope(blocks: Iterable[tuple[Any, ...]], weights: npt.ArrayLike, anchor: Arr
     [6.0, 12.0]
     """
     kappa = np.asarray(weights, dtype=np.float64)
-    g = np.zeros(anchor.shape[0])
+    g = np.zeros(anchor.shape)
     for A, C, *record_weights in blocks:
         g += _block_slope(A, C, record_weights, kappa, anchor)
     return g
@@ -310,6 +356,8 @@ def slope(blocks: Iterable[tuple[Any, ...]], weights: npt.ArrayLike, anchor: Arr
 
 def _block_slope(A: Any, C: Array, weights: Sequence[Array], kappa: Array, anchor: Array) -> Array:
     """Σ_i a_i Σ_j κ_j w_ij (a_i'θ0 + c_ij) over a block."""
+    if anchor.ndim == 2:
+        return np.asarray(A.T @ (kappa[0] * (np.asarray(A @ anchor) + C)))
     if np.any(anchor):
         C = C + np.asarray(A @ anchor)[:, None]
     if weights:
@@ -334,14 +382,15 @@ def gram(
         No array larger than a block is copied. No blocks at all is n = 0.
     weights : (J,) array
         The curvatures κ_j of the squared losses that share the rows.
-    anchor : (D,) array
-        θ0.
+    anchor : (D,) or (D, k) array
+        θ0. With k columns there is one κ and C is (b, k): f(Θ) = Σ_i ½ κ ‖Θ'a_i + c_i‖², whose
+        Hessian is H in each column.
 
     Returns
     -------
     H : (D, D) array
         Exactly symmetric.
-    g : (D,) array
+    g : array, shaped as ``anchor``
 
     Examples
     --------
@@ -353,7 +402,7 @@ def gram(
     """
     kappa = np.asarray(weights, dtype=np.float64)
     d = anchor.shape[0]
-    H, g = np.zeros((d, d)), np.zeros(d)
+    H, g = np.zeros((d, d)), np.zeros(anchor.shape)
     sparse_part: Any = None
     for A, C, *record_weights in blocks:
         g += _block_slope(A, C, record_weights, kappa, anchor)

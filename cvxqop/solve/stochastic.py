@@ -38,13 +38,7 @@ def record_smoothness(smooth: FiniteSum) -> float:
         sparse: bool = sp.issparse(A)
         squares = A.multiply(A).sum(axis=1) if sparse else np.einsum("ij,ij->i", A, A)
         largest = max(largest, float(np.max(squares, initial=0.0)))
-    return largest * smooth.record_loss.curvature
-
-
-def record_gradient(smooth: FiniteSum, theta: Array, start: int, stop: int) -> Array:
-    """Σ ∇ℓ_i(θ) over the records start…stop."""
-    A, C = smooth.rows.take(start, stop)
-    return np.asarray(A.T @ smooth.record_loss.slope(A @ theta, C))
+    return largest * smooth.smoothness
 
 
 @dataclass(eq=False)
@@ -79,7 +73,7 @@ class PlainSteps:
             estimate = f.a + f.S @ (theta - f.anchor)
             if n:
                 i = int(self.generator.integers(n))
-                estimate = estimate + n * record_gradient(f, theta, i, i + 1)
+                estimate = estimate + n * f.record_gradient(theta, i, i + 1)
             projection = self.rest.project(2.0 * theta - self.x - self.step * estimate)
             self.x = self.x + (k + 1.0) ** -DECAY * (projection.point - theta)
             k += 1
@@ -170,8 +164,8 @@ def variance_reduced(
         correction = smooth.S @ (theta - reference)
         if n:
             for begin, end in _window(int(generator.integers(n)), batch, n):
-                difference = record_gradient(smooth, theta, begin, end)
-                difference -= record_gradient(smooth, reference, begin, end)
+                difference = smooth.record_gradient(theta, begin, end)
+                difference -= smooth.record_gradient(reference, begin, end)
                 correction = correction + (n / batch) * difference
             monitor.passes += 2 * batch / n
         projection = rest.project(2.0 * theta - x - step * (full + correction))
@@ -190,8 +184,7 @@ def _window(first: int, batch: int, n: int) -> Iterator[tuple[int, int]]:
 
 def _data_smoothness(smooth: FiniteSum) -> float:
     """λ_max of Σ κ a a' by power iteration over the rows, raised by a tenth."""
-    kappa = smooth.record_loss.curvature
-    v = np.ones(smooth.dimension) / np.sqrt(smooth.dimension)
+    v = np.ones(smooth.rows.dimension) / np.sqrt(smooth.rows.dimension)
     value = 0.0
     for _ in range(8):
         w = np.zeros_like(v)
@@ -201,4 +194,4 @@ def _data_smoothness(smooth: FiniteSum) -> float:
         if value == 0.0:
             return 0.0
         v = w / value
-    return 1.1 * kappa * value
+    return 1.1 * smooth.smoothness * value

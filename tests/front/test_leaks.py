@@ -167,3 +167,24 @@ def test_the_plan_reads_no_record(case):
     two = cvxqop.plan(other, private=[rows, target], **PAY)
     assert one.mechanism == two.mechanism
     assert str(one) == str(two)
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_several_outputs(labelled):
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-0.5, 0.5, (200, 3))
+    Y = np.eye(2)[rng.integers(2, size=200)] if labelled else rng.uniform(-0.5, 0.5, (200, 2))
+    theta = cp.Variable((3, 2))
+    t = X @ theta
+    loss = cp.sum_squares(t - Y)
+    if labelled:
+        loss = cp.sum(cp.log_sum_exp(t, axis=1)) - cp.sum(cp.multiply(Y, t))
+    problem = cp.Problem(cp.Minimize(loss + cp.sum_squares(theta)))
+    solution = cvxqop.privatize(problem, private=[X, Y], seed=4, **PAY)
+    draw = solution.mechanism.draw(Randomness(4).fresh()[0])
+    secrets = [draw.curvature, draw.factor, draw.guard, X.T @ X, 2 * X.T @ X, X.T @ Y, 2 * X.T @ Y]
+    user = {id(leaf) for leaf in (X, Y, *problem.constants())}
+    user |= {id(leaf.value) for leaf in problem.constants()}
+    found = numbers(item for item in reachable(problem, theta, solution) if id(item) not in user)
+    assert_absent(np.concatenate([array.ravel() for array in secrets]), found)
+    assert not found & set(X.ravel().tolist())
