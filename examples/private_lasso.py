@@ -137,7 +137,9 @@ def draw(exact, scores, lambdas, coefficients, names, file):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13.5, 4), layout="constrained")
+    figure, panels = plt.subplots(2, 2, figsize=(8.4, 7), layout="constrained")
+    (left, corner), (middle, right) = panels
+    corner.axis("off")
     values = np.array([scores[epsilon] for epsilon in EPSILONS])
     left.axhline(exact, color="black", linestyle="--", label="not private")
     left.plot(EPSILONS, np.median(values, axis=1), "o-", label="private, median")
@@ -158,8 +160,9 @@ def draw(exact, scores, lambdas, coefficients, names, file):
         axes.set(xscale="log", xlabel="λ", title=title)
     middle.set_ylabel("coefficient")
     right.sharey(middle)
-    figure.legend(*right.get_legend_handles_labels(), loc="outside right center", frameon=False)
-    figure.savefig(file, dpi=90)
+    lines = right.get_legend_handles_labels()
+    corner.legend(*lines, loc="center", frameon=False, title="Coefficients below")
+    figure.savefig(file, dpi=120)
     print(f"Plot written to {file}")
 
 
