@@ -32,6 +32,7 @@ RESULTS = Path(__file__).resolve().parent / "results" / "peers_regression.csv"
 
 MECHANISMS = {
     "wishart": ("squared", "wishart"),
+    "wishart, floor": ("squared", cvxqop.Wishart(curvature="floor")),
     "gaussian": ("squared", "gaussian"),
     "gaussian, 2 stages": ("squared", cvxqop.Gaussian(stages=2)),
     "linear, Huber loss": ("huber", "linear"),
