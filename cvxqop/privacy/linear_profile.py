@@ -7,6 +7,7 @@ within a subspace of dimension f costs Z = v X + v²/2, X ~ χ with f degrees of
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -100,6 +101,7 @@ def _by_quadrature(eps: Array, v: float, freedom: int, mu_release: float) -> Arr
     return converged(rule)
 
 
+@lru_cache(maxsize=4096)
 def largest_shift(epsilon: float, delta: float, freedom: int, *, mu_release: float = 0.0) -> float:
     """Largest v with E[δ_G(ε − vX − v²/2; μ_rel)] ≤ δ, rounded down; 0 if there is none.
 
