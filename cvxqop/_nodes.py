@@ -206,8 +206,11 @@ def is_elementwise(node: Any) -> bool:
 
 
 def reduced_axes(node: Any) -> tuple[int, ...] | None:
-    """Axes of the first argument that a sum, norm or the like runs over; None for other atoms."""
-    if not isinstance(node, (AxisAtom, Sum, quad_over_lin)):
+    """Axes of the first argument that a sum, norm or the like runs over; None for other atoms.
+
+    Cumulative sums, products and maxima keep every axis, and count as other atoms.
+    """
+    if not (isinstance(node, AxisAtom) and node._reduce_all_axes_to_none):
         return None
     ndim = node.args[0].ndim
     axis = node.axis

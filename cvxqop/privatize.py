@@ -73,7 +73,7 @@ def privatize(
         belongs to record i.
     bounds : Bounds
         Public bounds on a record, in the units of the data; records beyond them are clipped. There
-        is no default: bounds are never read from the data.
+        is no default: bounds are never read from the data. Only ``declared`` takes their place.
     epsilon, delta : float
         0 < ε ≤ 10⁶ and 10⁻³⁰⁰ ≤ δ < ½.
     adjacency : {"replace_one", "add_remove"}

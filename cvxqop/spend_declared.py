@@ -173,7 +173,7 @@ def _check_cones(erm: DeclaredERM, backend: Backend) -> None:
     fits = True
     try:
         problem.get_problem_data(backend.name, ignore_dpp=True, solver_opts={})
-    except SolverError:
+    except Exception:  # the words of CVXPY may hold rows
         fits = False
     if not fits:
         raise OptionError(

@@ -54,7 +54,10 @@ class DeclaredERM(ERM):
 
         def evaluate(theta: Array) -> tuple[float, Array] | None:
             values = {v.id: part for v, part in self.unstack(theta).items()}
-            found = tape(values)
+            try:
+                found = tape(values)
+            except (ArithmeticError, ValueError, np.linalg.LinAlgError):
+                return None  # what CVXPY says may hold numbers, and depends on them
             if found is None:
                 return None
             value, gradient = found

@@ -188,3 +188,37 @@ def test_several_outputs(labelled):
     found = numbers(item for item in reachable(problem, theta, solution) if id(item) not in user)
     assert_absent(np.concatenate([array.ravel() for array in secrets]), found)
     assert not found & set(X.ravel().tolist())
+
+
+def test_a_declared_loss_leaks_nothing(caplog, capfd):
+    """After a release, and after a failure: no draw, no record, no unreleased minimiser."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-0.5, 0.5, (300, 4))
+    y = rng.uniform(0.0, 1.0, 300)
+    theta = cp.Variable(4, name="theta")
+    loss = cp.sum(cp.exp(X @ theta)) - y @ (X @ theta)
+    problem = cp.Problem(cp.Minimize(loss + cp.norm1(theta)), [cp.norm(theta, 2) <= 1])
+    declared = cvxqop.Declared(np.exp(1.0), anchor_gradient=2.0)
+    pay = {"private": [X, y], "declared": declared, "epsilon": 1.0, "delta": 1e-6, "seed": 4}
+    with pytest.raises(cvxqop.AccuracyError) as caught:
+        cvxqop.privatize(problem, solver_options={"max_iter": 1}, **pay)
+    with caplog.at_level(logging.DEBUG):
+        solution = cvxqop.privatize(problem, **pay)
+        other = cvxqop.privatize(problem, solver="CLARABEL", **pay)
+    theta.value = np.zeros(4)
+    H, g = X.T @ X, X.T @ (1.0 - y)
+    draw = solution.mechanism.draw(Randomness(4).fresh()[0])
+    arrays = (draw.curvature, draw.factor, draw.guard, draw.guard + g, draw.curvature + H, g)
+    objects = reachable(problem, theta, solution, other, problem.constraints, caught.value)
+    user = {id(leaf) for leaf in (X, y, *problem.constants())}
+    user |= {id(leaf.value) for leaf in problem.constants()}
+    found = numbers([item for item in objects if id(item) not in user])
+    assert_absent(np.concatenate([array.ravel() for array in arrays]), found)
+    assert not found & set(X.ravel().tolist())
+    assert not found & set(y.tolist())
+    out, err = capfd.readouterr()
+    assert (out, err) == ("", "")
+    assert not [record for record in caplog.records if record.name.startswith("cvxqop")]
+    for text in (str(caught.value), str(solution), solution.to_json()):
+        assert repr(float(X[0, 0])) not in text
+    assert problem.status is None

@@ -112,6 +112,12 @@ REFUSED = {
     "largest": (cp.sum(cp.square(cp.max(X @ W, axis=1))), [X], "not smooth"),
     "chosen records": (cp.sum(cp.exp((X @ w)[2:5])), [X], "by their position"),
     "neighbours": (cp.sum(cp.exp(cp.diff(X @ w))), [X], "by their position"),
+    "running sum": (cp.sum(cp.exp(cp.cumsum(X @ W, axis=0))), [X], "combines records in cumsum"),
+    "running sum of columns": (
+        cp.sum(cp.log_sum_exp(cp.cumsum(W.T @ X.T, axis=0), axis=1)),
+        [X],
+        "combines records in cumsum",
+    ),
     "slack": (cp.sum(cp.exp(X @ w - slack)), [X], "one entry a record"),
     "side by side": (cp.sum(cp.exp(cp.hstack([X @ w, Z @ w]))), [X, Z], "a stack"),
     "concave": (-cp.sum(cp.exp(X @ w)), [X], "not convex"),
