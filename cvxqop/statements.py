@@ -126,6 +126,7 @@ def caveats_of(settings: Settings, reproducible: bool) -> tuple[str, ...]:
 def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str, ...]:
     """What is likely to disappoint, or to be wrong, judged by public numbers alone."""
     warnings = []
+    radius = settings.radius or 1.0
     smoothness = mechanism.sensitivity.smoothness
     ridge = mechanism.mean_curvature
     floor = isinstance(mechanism, CalibratedWishart) and mechanism.curvature == "floor"
@@ -140,6 +141,11 @@ def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str
             warnings.append(
                 f"the ridge {ridge:.3g} exceeds {available:.3g}, the average curvature that n "
                 "records can have: expect an answer close to the anchor"
+            )
+        elif n > 0 and mechanism.predicted_risk(radius, available) >= 0.5 * available * radius**2:
+            warnings.append(
+                f"the noise is predicted to cost as much as returning the anchor would, with {n} "
+                f"records and a distance of {radius:.3g} to cover"
             )
     if settings.epsilon >= 100.0 and isinstance(mechanism, CalibratedWishart) and not floor:
         warnings.append(
