@@ -98,3 +98,22 @@ def test_an_invented_number_is_found():
     assert not strangers(source + "| diabetes | 0.01 / 0.17 |\n")
     assert strangers(source + "| diabetes | 0.01 / 0.98 |\n") == ["diabetes: 0.98"]
     assert strangers("| diabetes | 0.01 / 0.17 |\n")
+
+
+def test_three_edits_lead_to_a_private_result(tmp_path, capsys):
+    table = "shoe size,age in years,hours\n" + "38,40,7.5\n41,,8\n" * 300  # with missing values
+    (tmp_path / "mine.csv").write_text(table)
+    edits = {
+        r"^FILE = .*$": f"FILE = {str(tmp_path / 'mine.csv')!r}",
+        r"^TARGET = .*$": 'TARGET = ("hours", 0, 24)',
+        r"^FEATURES = .*$": 'FEATURES = {"shoe size": (30, 50), "age in years": (0, 120)}',
+    }
+    script = (ROOT / "examples" / "your_csv.py").read_text()
+    for line, edited in edits.items():
+        script, times = re.subn(line, lambda _, new=edited: new, script, flags=re.MULTILINE)
+        assert times == 1
+    exec(compile(script, "your_csv.py", "exec"), {})
+    printed = capsys.readouterr().out
+    assert "moves hours by" in printed
+    assert "(1, 1e-06)-differential privacy" in printed
+    assert "NOT PRIVATE" not in printed
