@@ -278,8 +278,13 @@ def _shape(erm: ERM, settings: Settings, constants: Constants) -> dict[str, Any]
     whole |= isinstance(mechanism, Wishart) and mechanism.calibration == "paper"
     if constants.outputs == 1 or whole:
         rank = constants.hessian_rank * constants.outputs
-        known = {"trace": constants.trace, "frobenius": constants.frobenius}
-        return {"dimension": erm.dimension, "hessian_rank": rank, **known}
+        return {
+            "dimension": erm.dimension,
+            "hessian_rank": rank,
+            "hessian_range": constants.hessian_range,
+            "trace": constants.trace,
+            "frobenius": constants.frobenius,
+        }
     return {"dimension": erm.dimension // constants.outputs, "outputs": constants.outputs}
 
 

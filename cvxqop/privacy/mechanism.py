@@ -39,6 +39,9 @@ class Sensitivity:
         What neighbouring data sets are.
     hessian_rank : int
         ρ ≥ rank ∇²ℓ. 1 means the GLM form: one row a record, a Hessian of fixed direction.
+    hessian_range : int, optional
+        Dimension of a subspace that holds the range of ∇²ℓ(θ; z) at every θ; it may depend on the
+        record z, but not on θ. ρ for quadratic losses; None stands for d.
     trace, frobenius : float, optional
         T ≥ tr ∇²ℓ and F ≥ ‖∇²ℓ‖_F; None stands for ρL and √ρ L.
     gradient : float, optional
@@ -78,6 +81,7 @@ class Sensitivity:
     offset: float | None = None
     anchor_error: float | None = None
     outputs: int = 1
+    hessian_range: int | None = None
 
     def __post_init__(self) -> None:
         if self.outputs > 1 and not self.quadratic:

@@ -143,6 +143,7 @@ def calibrate(
     guard_ratio: float = 0.0,
     release_mu: float = 0.0,
     edelman: bool = False,
+    whole: tuple[int, float] | None = None,
 ) -> SpectralShares:
     """Smallest σ² by the spectral bound, at the δ_λ and the guard's share that cost least.
 
@@ -165,6 +166,8 @@ def calibrate(
         μ of a release, already fixed.
     edelman : bool
         λ by Edelman's bound alone: quick, for a search over m.
+    whole : (int, float), optional
+        d and m in the cost, where the privacy is accounted for on a part of W.
 
     Raises
     ------
@@ -198,11 +201,12 @@ def calibrate(
         sigma2 = _sigma2(
             part * epsilon, least, 0.5 * (m - d - 1.0), smoothness, trace, adjacency, quadratic
         )
-        cost = sigma2 * m
+        side, freedom = whole or (d, m)
+        cost = sigma2 * freedom
         if guard_ratio > 0.0:
             if guard_mu == 0.0:
                 continue
-            cost += (guard_ratio / guard_mu) ** 2 * d / (sigma2 * (nu - 2.0))
+            cost += (guard_ratio / guard_mu) ** 2 * side / (sigma2 * (nu - 2.0))
         found.append((cost, SpectralShares(sigma2, guard_mu, level)))
     if not found:
         raise CalibrationError("The release alone spends the budget: ask for a lower accuracy.")

@@ -39,12 +39,13 @@ class CalibratedSpectral(CalibratedWishart):
 
     def _profile(self, epsilon: npt.ArrayLike, level: float | None) -> Array:
         s = self.sensitivity
+        side, freedom = _seen(s, self.degrees_of_freedom)
         return spectral.profile(
             epsilon,
             smoothness_ratio=s.smoothness / self.sigma2,
             trace_ratio=s.trace_bound / self.sigma2,
-            dimension=s.dimension,
-            degrees_of_freedom=self.degrees_of_freedom,
+            dimension=side,
+            degrees_of_freedom=freedom,
             adjacency=s.adjacency,
             quadratic=s.quadratic,
             mu=self.mu,
@@ -54,6 +55,27 @@ class CalibratedSpectral(CalibratedWishart):
     def describe(self) -> dict[str, Any]:
         """The public numbers, for plans and solutions."""
         return {**super().describe(), "calibration": "spectral", "level": self.level}
+
+
+def _seen(sensitivity: Sensitivity, degrees_of_freedom: float) -> tuple[int, float]:
+    """Side q and degrees of freedom of the part of W that two neighbouring data sets differ by.
+
+    Let U (d, q) be an orthonormal basis of a subspace that holds the range of the Hessian of the
+    record that is exchanged, and of its replacement, at every θ. E and these Hessians have the form
+    U e U', and
+
+        det(W + U e U') / det W = det(V + e) / det V,   V = (U'W⁻¹U)⁻¹ ~ Wishart_q(m − d + q, I);
+
+    with H0 + S, H0 ⪰ 0, in the place of S = σ²W the same holds for a V that is no smaller. The
+    privacy loss is therefore that of the q × q problem: λ_min(V) takes the place of λ_min(W), and
+    k = (m − d − 1)/2 is the same in both. q = 1 is the h ~ χ²_ν of GLM losses.
+    """
+    s = sensitivity
+    held = s.hessian_rank if s.quadratic else s.hessian_range
+    if held is None:
+        return s.dimension, degrees_of_freedom
+    q = min(s.dimension, held * (2 if s.adjacency == "replace_one" else 1))
+    return q, degrees_of_freedom - s.dimension + q
 
 
 def calibrate_spectral(
@@ -98,13 +120,15 @@ def calibrate_spectral(
     moved = sensitivity.guard_sensitivity
 
     def at(m: float, edelman: bool) -> spectral.SpectralShares:
+        side, freedom = _seen(sensitivity, m)
         return spectral.calibrate(
             epsilon,
             delta,
             smoothness=sensitivity.smoothness,
             trace=sensitivity.trace_bound,
-            dimension=d,
-            degrees_of_freedom=m,
+            dimension=side,
+            degrees_of_freedom=freedom,
+            whole=(d, m),
             adjacency=sensitivity.adjacency,
             quadratic=sensitivity.quadratic,
             guard_ratio=moved / radius,

@@ -148,6 +148,7 @@ class ERM:
         return replace(
             plain,
             hessian_rank=loss.hessian_rank,
+            hessian_range=loss.hessian_rank,  # the vectors u ⊗ a with Σ u = 0
             trace=scale * loss.trace,
             frobenius=scale * loss.frobenius,
         )

@@ -25,6 +25,8 @@ class Constants:
         k where the Hessian of a record is I_k ⊗ A with a matrix A of rank one; L is that of A.
     hessian_rank : int
         Bound ρ on the rank of the Hessian, of A where there are several outputs.
+    hessian_range : int, optional
+        Dimension of a subspace that holds its range at every θ.
     trace, frobenius : float, optional
         Bounds on its trace and Frobenius norm, of A again; None stands for ρL and √ρ L.
     """
@@ -35,6 +37,7 @@ class Constants:
     quadratic: bool
     outputs: int = 1
     hessian_rank: int = 1
+    hessian_range: int | None = None
     trace: float | None = None
     frobenius: float | None = None
 
