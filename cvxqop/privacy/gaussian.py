@@ -30,6 +30,8 @@ __all__ = ["CalibratedGaussian", "Gaussian"]
 Array = npt.NDArray[np.float64]
 
 CURVATURES = ("floor", "ridge")
+STEPS = 1.3
+"""A step by the noise of a gradient is at most 1/1.3 of a record's gradient over its curvature."""
 MORE = 1.0 + 2.0**-49
 """Noise is multiplied by this, so that rounding never leaves it too small."""
 
@@ -45,14 +47,17 @@ class Gaussian:
     Parameters
     ----------
     curvature : {"floor", "ridge"}
-        How H̃ is repaired: its eigenvalues raised to the noise edge s√(2d), or a ridge added that
-        raises the smallest one to it. Without meaning for losses that are not quadratic.
+        How H̃ is repaired: its eigenvalues raised to a level that only noise sets, most often its
+        edge s√(2d), see :meth:`CalibratedGaussian.level`, or a ridge added that raises the smallest
+        one to it. Without meaning for losses that are not quadratic.
     stages : int
         Number of times that the gradient is released, each time at the solution of the stage
         before, with every residual cut to ``residual_bound`` from the second stage on. Squared
-        losses only.
+        losses only. Each stage reads the records once; six are more accurate than two, and more
+        gain little.
     residual_bound : float, optional
-        B', public, in units of the residual. None is a quarter of the bound B at the anchor.
+        B', public, in units of the residual, the same in every stage. None is B/(j + 2) in stage
+        j ≥ 2, B the bound at the anchor: a quarter, a fifth, …
     shares : tuple of float, optional
         Fractions of μ_tot² that S and the gradients of the stages spend, in this order; they add
         up to one. None chooses them, see :func:`cvxqop.privacy.shares.gaussian_shares`.
@@ -166,8 +171,9 @@ class Gaussian:
                 "Gaussian: stages > 1 needs a bound on the residual of a squared loss at the "
                 "anchor (Bounds(offset=…)); for other quadratic losses use stages=1."
             )
-        bound = 0.25 * offset if self.residual_bound is None else float(self.residual_bound)
-        return (bound,) * (self.stages - 1)
+        if self.residual_bound is not None:
+            return (float(self.residual_bound),) * (self.stages - 1)
+        return tuple(offset / (stage + 2.0) for stage in range(2, self.stages + 1))
 
 
 @dataclass(frozen=True)
@@ -204,7 +210,7 @@ class CalibratedGaussian:
     ... )
     >>> mechanism = Gaussian().calibrate(1.0, 1e-6, bounds)
     >>> round(mechanism.gdp_mu, 6), round(mechanism.scale, 3), round(mechanism.guard_scale, 3)
-    (0.236704, 6.474, 5.575)
+    (0.236704, 7.203, 5.216)
     """
 
     sensitivity: Sensitivity
@@ -240,8 +246,27 @@ class CalibratedGaussian:
 
     @property
     def noise_edge(self) -> float:
-        """s√(2d), the edge of the spectrum of S, and the least curvature after the repair."""
+        """s√(2d), the edge of the spectrum of S."""
         return self.scale * math.sqrt(2.0 * self.sensitivity.dimension)
+
+    def level(self, stage: int = 0) -> float:
+        """The least curvature after the repair, for stage j = 0, 1, …
+
+            max{ s√(2d), 1.3 √d s_j F B/(G0 B'_j) }, from the second stage on half of it
+
+        The second term keeps the noise of the gradient, s_j√d, from moving θ by much more than
+        G0 B'_j/(F B): by what a record's gradient is to its curvature. It exceeds the first only
+        where S has more than its usual share. H̃ may miss a curvature of up to s√(2d), so that half
+        of that is the least with which repeated stages do not grow an error.
+        """
+        s = self.sensitivity
+        level = self.noise_edge
+        if s.anchor_gradient > 0.0:
+            step = s.anchor_gradient / s.frobenius_bound
+            if stage > 0:
+                step *= self.residual_bounds[stage - 1] / (s.offset or 1.0)
+            level = max(level, STEPS * math.sqrt(s.dimension) * self.guard_scales[stage] / step)
+        return 0.5 * level if stage > 0 else level
 
     @property
     def mean_curvature(self) -> float:
@@ -261,17 +286,19 @@ class CalibratedGaussian:
         if self.stages > 1:
             return math.inf
         guard = math.sqrt(self.sensitivity.outputs) * self.guard_scale
-        return repair_risk(self.scale, guard, self.sensitivity.dimension, radius)
+        d = self.sensitivity.dimension
+        return repair_risk(self.scale, guard, d, radius, self.level())
 
     def predicted_risk(self, radius: float, curvature: float) -> float:
-        """Prediction of the risk for data of curvature hI, k = max(h, noise edge).
+        """Prediction of the risk for data of curvature hI, k = max(h, level of the stage).
 
         Stage j has the error w_j = ((k − h)² D_j² + ½(d+1) s² D_j² + d s_j²)/k² and the next one
         starts from it: D_{j+1} = min(D_j, √w_j). The prediction is ½ h w of the last stage, and
         supposes that cutting residuals does no harm.
         """
-        d, k, distance = self.sensitivity.dimension, max(curvature, self.noise_edge), radius
-        for guard_scale in self.guard_scales:
+        d, distance = self.sensitivity.dimension, radius
+        for stage, guard_scale in enumerate(self.guard_scales):
+            k = max(curvature, self.level(stage))
             guard = math.sqrt(self.sensitivity.outputs) * guard_scale
             size = quadratic_risk(self.scale, guard, d, distance)
             error = (size + ((k - curvature) * distance) ** 2) / k**2
@@ -288,11 +315,12 @@ class CalibratedGaussian:
         return SymmetricDraw(S, guards)
 
     def repair(self, hessian: Array, gradients: Sequence[Array]) -> Array:
-        """The released curvature H̃, shape (D, D), with every eigenvalue at the noise edge or above.
+        """The released curvature H̃, shape (D, D), with every eigenvalue at the level or above.
 
-        Post-processing of what has been released. Symmetric.
+        Post-processing of what has been released. Symmetric. Of the gradients only their number
+        counts, which says what stage it is.
         """
-        return repaired(hessian, self.noise_edge, self.curvature)
+        return repaired(hessian, self.level(len(gradients) - 1), self.curvature)
 
     def describe(self) -> dict[str, Any]:
         """The public numbers, for plans and solutions."""
@@ -305,6 +333,7 @@ class CalibratedGaussian:
             "residual_bounds": list(self.residual_bounds),
             "curvature": self.curvature,
             "noise_edge": self.noise_edge,
+            "levels": [self.level(stage) for stage in range(self.stages)],
             "mean_curvature": self.mean_curvature,
             "mu": self.gdp_mu,
             "release_scale": self.release.scale if self.release else 0.0,
@@ -319,13 +348,12 @@ class CalibratedGaussian:
             ("noise", f"s = {self.scale:.6g}, {f'guard {guards}' if guards else 'no guard'}"),
             (
                 "curvature",
-                f"{repair[self.curvature]} the noise edge s√(2d) = {self.noise_edge:.6g}",
+                f"{repair[self.curvature]} the level of the noise, {self.level():.6g}",
             ),
         ]
         if self.residual_bounds:
-            lines.append(
-                ("stages", f"{self.stages}, residuals cut to ±{self.residual_bounds[-1]:g}")
-            )
+            cuts = ", ".join(f"{bound:.3g}" for bound in self.residual_bounds)
+            lines.append(("stages", f"{self.stages}, residuals cut to ± {cuts}"))
         return tuple(lines)
 
 

@@ -17,8 +17,8 @@ from cvxqop.errors import OptionError
 
 __all__ = ["centred_risk", "checked_shares", "gaussian_shares", "quadratic_risk", "repair_risk"]
 
-EARLY_SHARE = 0.4
-"""Fraction of μ_tot² that the stages before the last spend together."""
+CURVATURE_WEIGHT = 0.5
+"""Part of E‖S u‖² that counts: the repair takes the rest, by raising what S has lowered."""
 
 
 def checked_shares(shares: Sequence[float], stages: int) -> tuple[float, ...]:
@@ -57,10 +57,11 @@ def gaussian_shares(
 ) -> tuple[float, ...]:
     """Fractions of μ_tot² for S and for the gradient of each stage; they add up to at most one.
 
-    One stage: s and s_a minimise the surrogate (d+1) D0² s²/2 + d s_a² of the error under
-    Δ_E²/s² + Δ_b²/s_a² = μ_tot². With A = (d+1) D0²/2 and Lagrange's condition the share of S is
-    Δ_E √A / (Δ_E √A + Δ_b √d). Several stages: those before the last spend 0.4 in equal parts, and
-    S and the last divide the rest in the same way.
+    With k stages and A = (d+1) D0²/4 the share of S is Δ_E √A / (Δ_E √A + Δ_1 √(kd)): it minimises
+    A s² + d s_1² under Δ_E²/s² + k Δ_1²/s_1² = μ_tot². The gradients divide the rest in proportion
+    to √Δ_j, between equal parts and the parts Δ_j that would make Σ s_j² least.
+
+    The factors are not critical: half or twice the share of S costs little accuracy.
 
     Parameters
     ----------
@@ -82,22 +83,23 @@ def gaussian_shares(
 
     Examples
     --------
-    >>> gaussian_shares(1.0, [1.0], 1, 1.0)
-    (0.5, 0.5)
+    >>> [round(share, 3) for share in gaussian_shares(1.0, [1.0], 1, 2**0.5)]
+    [0.5, 0.5]
     >>> [round(share, 3) for share in gaussian_shares(1.0, [1.0, 0.25], 10, 1.0)]
-    [0.449, 0.4, 0.151]
+    [0.271, 0.486, 0.243]
     """
-    *early, last = gradient_shifts
+    first, last = gradient_shifts[0], gradient_shifts[-1]
     if fixed is not None and len(fixed) == len(gradient_shifts) + 1 and last > 0.0:
         shares = list(fixed)
     else:
-        used = EARLY_SHARE if early else 0.0
-        by_curvature = curvature_shift * math.sqrt(0.5 * (dimension + 1)) * radius
-        by_gradient = last * math.sqrt(dimension)
+        weight = CURVATURE_WEIGHT * 0.5 * (dimension + 1)
+        by_curvature = curvature_shift * math.sqrt(weight) * radius
+        by_gradient = first * math.sqrt(dimension * len(gradient_shifts))
         part = by_curvature / (by_curvature + by_gradient)
         part = min(max(part, 1e-9), 1.0 - 1e-9) if by_gradient > 0.0 else 1.0
-        shares = [(1.0 - used) * part, *(used / len(early) for _ in early)]
-        shares.append((1.0 - used) * (1.0 - part))
+        roots = [math.sqrt(shift) for shift in gradient_shifts]
+        total = math.fsum(roots) or 1.0
+        shares = [part, *((1.0 - part) * (root / total) for root in roots)]
     excess = sum(Fraction(share) for share in shares)
     if excess > 1:  # only by rounding: checked_shares allows 1e-9
         shares = [float(Fraction(share) / excess) * (1.0 - 2.0**-52) for share in shares]
@@ -115,14 +117,17 @@ def quadratic_risk(scale: float, guard_scale: float, dimension: int, radius: flo
     return 0.5 * (dimension + 1) * (radius * scale) ** 2 + dimension * guard_scale**2
 
 
-def repair_risk(scale: float, guard_scale: float, dimension: int, radius: float) -> float:
+def repair_risk(
+    scale: float, guard_scale: float, dimension: int, radius: float, level: float = 0.0
+) -> float:
     """Bound on E J(θ_pert) − J(θ̂) for ‖θ̂ − θ0‖ ≤ D0 when the curvature is repaired.
 
-    With t = s√(2d), Y = ‖S‖/t and f(Y) = (1 + Y)(1 + 2Y)²:
+    With the level t ≥ s√(2d) that eigenvalues are raised to, Y = ‖S‖/t and f(Y) = (1 + Y)(1 + 2Y)²:
 
         E J(θ_pert) − J(θ̂) ≤ ½ t D0² E f(Y) + E(1 + Y) d s_a²/(2t),
 
-    and Y ≤ 1 + x/√(2d) with probability 1 − 2 exp(−x²/2) bounds the moments.
+    and tY ≤ s√(2d) + s x with probability 1 − 2 exp(−x²/2) bounds the moments. A ``level`` below
+    s√(2d) stands for it.
 
     Notes
     -----
@@ -138,8 +143,9 @@ def repair_risk(scale: float, guard_scale: float, dimension: int, radius: float)
     9.0
     """
     edge = scale * math.sqrt(2.0 * dimension)
-    norm = np.array([1.0, 1.0 / math.sqrt(2.0 * dimension)])
-    return _repaired_risk(norm, edge, guard_scale, dimension, radius)
+    level = max(level, edge)
+    norm = np.array([edge, scale]) / level
+    return _repaired_risk(norm, level, guard_scale, dimension, radius)
 
 
 def centred_risk(

@@ -107,10 +107,11 @@ def test_density_of_the_released_pair_in_one_dimension():
 
 @pytest.mark.parametrize(("shift", "d", "radius"), [(1.0, 10, 1.0), (0.2, 100, 3.0), (5.0, 1, 0.5)])
 def test_shares_minimise_the_surrogate(shift, d, radius):
-    """Against a numerical minimiser of the surrogate on the constraint."""
+    """Against a numerical minimiser on the constraint; half of the error of S counts."""
 
     def risk(share):
-        return quadratic_risk(1.0 / math.sqrt(share), shift / math.sqrt(1.0 - share), d, radius)
+        s, guard = 1.0 / math.sqrt(share), shift / math.sqrt(1.0 - share)
+        return quadratic_risk(s, guard, d, math.sqrt(0.5) * radius)
 
     found = minimize_scalar(risk, bounds=(1e-6, 1 - 1e-6), method="bounded")
     curvature, gradient = gaussian_shares(1.0, [shift], d, radius)
@@ -118,18 +119,59 @@ def test_shares_minimise_the_surrogate(shift, d, radius):
     assert risk(curvature) <= found.fun * (1.0 + 1e-9)
 
 
-def test_two_stages_by_hand():
-    """Theory §6: 40% of μ² on s_1, the rest in closed form with Δ_2 = κRB'."""
+def test_stages_by_hand():
+    """F = 3, G0 = 6, B = 2, d = 10, D0 = 1: S gets 3√A/(3√A + 6√(kd)), A = 11/4, gradients √Δ_j."""
     s = sensitivity(anchor_gradient=6.0, offset=2.0, smoothness=3.0)
-    mechanism = Gaussian(stages=2, residual_bound=0.5).calibrate(1.0, 1e-6, s)
+    mechanism = Gaussian(stages=3).calibrate(1.0, 1e-6, s)
     mu = mechanism.gdp_mu
-    assert (6.0 / mechanism.guard_scales[0] / mu) ** 2 == pytest.approx(0.4)
-    second = 6.0 / 2.0 * 0.5
-    left = (3.0 / mechanism.scale) ** 2 + (second / mechanism.guard_scales[1]) ** 2
-    assert left / mu**2 == pytest.approx(0.6)
-    assert mechanism.residual_bounds == (0.5,)
-    default = Gaussian(stages=2).calibrate(1.0, 1e-6, s)
-    assert default.residual_bounds == (0.5,)  # a quarter of B
+    assert mechanism.residual_bounds == (0.5, 0.4)
+    root = math.sqrt(11.0 / 4.0)
+    share = 3.0 * root / (3.0 * root + 6.0 * math.sqrt(30.0))
+    assert (3.0 / mechanism.scale / mu) ** 2 == pytest.approx(share)
+    shifts = np.array([6.0, 1.5, 1.2])
+    spent = (shifts / np.array(mechanism.guard_scales) / mu) ** 2
+    np.testing.assert_allclose(spent, (1.0 - share) * np.sqrt(shifts) / np.sqrt(shifts).sum())
+    fixed = Gaussian(stages=3, residual_bound=0.7).calibrate(1.0, 1e-6, s)
+    assert fixed.residual_bounds == (0.7, 0.7)
+
+
+def test_levels_of_the_repair():
+    """s√(2d) with the usual shares; the gradients' noise where S has most of the privacy."""
+    s = sensitivity(anchor_gradient=6.0, offset=2.0, smoothness=3.0)
+    usual = Gaussian(stages=2).calibrate(1.0, 1e-6, s)
+    edge = usual.scale * math.sqrt(20.0)
+    assert usual.noise_edge == pytest.approx(edge)
+    assert (usual.level(0), usual.level(1)) == pytest.approx((edge, 0.5 * edge))
+    uneven = Gaussian(stages=2, shares=(0.9, 0.05, 0.05)).calibrate(1.0, 1e-6, s)
+    steps = np.array(uneven.guard_scales) / np.array([6.0 / 3.0, 0.25 * 6.0 / 3.0])
+    expected = 1.3 * math.sqrt(10.0) * steps * [1.0, 0.5]
+    np.testing.assert_allclose([uneven.level(0), uneven.level(1)], expected)
+    assert uneven.level(0) > uneven.noise_edge
+    free = Gaussian().calibrate(1.0, 1e-6, sensitivity(anchor_gradient=0.0))
+    assert free.level() == free.noise_edge
+
+
+@given(
+    st.integers(1, 8), st.integers(1, 6), st.sampled_from(["floor", "ridge"]), st.integers(0, 99)
+)
+@settings(max_examples=40, deadline=None)
+def test_repair_is_positive_definite_and_vanishes_with_the_noise(d, stages, curvature, seed):
+    """ε = 10⁻³ gives finite answers near the anchor, ε = 10⁶ gives H itself."""
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((2 * d, d))
+    H, s = root.T @ root + np.eye(d), sensitivity(dimension=d)
+    for epsilon in (1e-3, 1.0, 1e6):
+        mechanism = Gaussian(curvature, stages).calibrate(epsilon, 1e-6, s)
+        draw = mechanism.draw(SeededNoise(rng))
+        for stage in range(stages):
+            gradients = [H @ np.ones(d) + guard for guard in draw.guards[: stage + 1]]
+            found = mechanism.repair(H + draw.curvature, gradients)
+            assert np.array_equal(found, found.T)
+            level = mechanism.level(stage)
+            assert np.linalg.eigvalsh(found)[0] >= level * (1.0 - 1e-9)
+            assert np.isfinite(np.linalg.solve(found, gradients[-1])).all()
+            if epsilon == 1e6:
+                np.testing.assert_allclose(found, H, atol=0.1)
 
 
 def test_given_shares_and_frobenius_norm():
