@@ -68,12 +68,12 @@ def assumptions_of(
 
 def declared_assumptions_of(erm: DeclaredERM, settings: Settings) -> tuple[str, ...]:
     """The same for a loss whose constants were declared: they are believed, not enforced."""
-    loss = " + ".join(erm.terms).replace("+ -", "- ")
     sentences = [
         "Row i of every private array belongs to record i: " + "; ".join(erm.private_names) + ".",
         NEIGHBOURS[settings.adjacency],
-        f"The loss ℓ of one record is its part of {loss}. Bounds on it were "
-        f"declared by the user: {', '.join(erm.declared.lines(erm.dimension))}. That they hold for "
+        "The loss ℓ of one record is its part of the private terms of the objective. Bounds on it "
+        f"were declared by the user: {', '.join(erm.declared.lines(erm.dimension))}. That they "
+        "hold for "
         "every record that could occur, at every θ of the constraint set and between it and the "
         "anchor, is believed: no record is clipped.",
         "The declared bounds, the anchor, the radius, the regulariser, the constraints and the "

@@ -100,7 +100,7 @@ class ClippedRows(Blocks):
         if over.any():
             factor = np.ones(len(squares))
             factor[over] = self._target / np.sqrt(squares[over])
-            A, C = _scale(A, factor), C * factor[:, None]
+            A, C = _scale(A, factor), self._scaled(C, factor)
         return A, self._cut(A, C)
 
     def check_finite(self, size: int = 4096) -> None:
@@ -152,7 +152,7 @@ class ClippedRows(Blocks):
         huge = ~np.isfinite(row_squares(A))
         if huge.any():
             factor = np.where(huge, 1e100 / np.where(huge, _row_largest(A), 1.0), 1.0)
-            A, C = _scale(A, factor), C * factor[:, None]
+            A, C = _scale(A, factor), self._scaled(C, factor)
         return A, C
 
     @staticmethod
@@ -164,6 +164,10 @@ class ClippedRows(Blocks):
         if labels is not None:
             clean &= np.isfinite(labels.take(start, stop))
         return np.asarray(~clean)
+
+    def _scaled(self, C: Array, factor: Array) -> Array:
+        """Offsets of rows that were scaled: the same θ interpolates the record."""
+        return C * factor[:, None]
 
     def _cut(self, A: Any, C: Array) -> Array:
         B = self._offset

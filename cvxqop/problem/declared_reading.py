@@ -71,7 +71,7 @@ def read_declared(
             "each of them must belong to record i."
         )
     term = analysis.total(reader.terms)
-    _check_term(term, reader.written, declared, text)
+    _check_term(_unsigned(term, data), reader.written, declared, text)
     variables = {v.id: v for v in _cvxpy.variables(term)}
     for variable in variables.values():
         checks.check_loss_variable(variable)
@@ -158,6 +158,20 @@ class _Splitter:
         raise ProblemError(f"The private term {self._text(self._written)} {reason}.") from None
 
 
+def _unsigned(term: Any, private: PrivateData) -> Any:
+    """The term with parameters in the place of private constants.
+
+    CVXPY reads the signs of a constant's entries, and whether a problem is refused must not depend
+    on those of records. Parameters have the sign that they were declared with.
+    """
+    unsigned = {
+        id(leaf): cp.Parameter(leaf.shape)
+        for leaf in _cvxpy.leaves(term)
+        if _cvxpy.kind(leaf) == "constant" and private.match(leaf) is not None
+    }
+    return term.tree_copy(unsigned)
+
+
 def _check_term(
     term: Any, written: Sequence[Any], declared: Declared, text: Callable[..., str]
 ) -> None:
@@ -166,7 +180,9 @@ def _check_term(
     if not (term.is_dcp() and term.is_convex()):
         raise ProblemError(
             f"The private loss {loss} is not convex by the rules of disciplined convex "
-            "programming, so that it cannot be declared."
+            "programming, whatever the signs of private numbers are, so that it cannot be "
+            "declared. Where it is convex because some are never negative, write and list them as "
+            "cp.Parameter(…, nonneg=True)."
         )
     if declared.quadratic and not term.is_quadratic():
         raise OptionError(

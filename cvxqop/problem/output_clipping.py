@@ -46,6 +46,10 @@ class ClippedOutputs(ClippedRows):
 class ClippedLabels(ClippedRows):
     """`ClippedRows` with labels, which become probability vectors, in the place of offsets."""
 
+    def _scaled(self, C: Array, factor: Array) -> Array:
+        """Labels do not change with the length of the row."""
+        return C
+
     def _cut(self, A: Any, C: Array) -> Array:
         return nearest_probabilities(C)
 

@@ -96,10 +96,14 @@ class SeparableReader:
         for argument, state in zip(node.args, states, strict=True):
             if state == PUBLIC:
                 self._check_public(argument, axis, node.ndim)
+            elif argument.ndim != node.ndim or argument.shape[axis] != node.shape[axis]:
+                self._refuse(_COMBINES.format(f"a broadcast in {kind}"))
         return axis
 
     def _divisor(self, node: Any, states: Sequence[State]) -> None:
-        """Where n is private nothing may be divided by it, nor by what could be it."""
+        """Nothing is divided by a sum over records; where n is private, nor by what could be n."""
+        if states[1] == SUMMED:
+            self._refuse(_COMBINES.format("a divisor"))
         if not self._private.count_is_private or states[1] != PUBLIC:
             return
         bottom = node.args[1]

@@ -126,8 +126,8 @@ def test_quadratic(perturbation):
     """(H + S, g + a) is released: no certificate, no release noise, and any solver after it."""
     X, Y, W = rows(), rows(d=2, seed=3), cp.Variable((3, 2))
     c = np.random.default_rng(2).uniform(size=(400, 1))
-    loss = cp.sum(cp.multiply(c @ np.ones((1, 2)), cp.square(X @ W - Y)))
-    C = loss.args[0].args[0]
+    C = cp.Parameter((400, 2), nonneg=True, value=c @ np.ones((1, 2)))
+    loss = cp.sum(cp.multiply(C, cp.square(X @ W - Y)))
     declared = cvxqop.Declared(2.0, hessian_rank=2, anchor_gradient=2.0, quadratic=True)
     plan = cvxqop.plan(
         cp.Problem(cp.Minimize(loss + cp.norm1(W))),
@@ -294,6 +294,18 @@ def test_more_refusals():
     plan = cvxqop.plan(dirty, private=[X], declared=EXP, **PAY)
     with pytest.raises(cvxqop.ProblemError, match="NaN"):
         plan.run()
+
+
+def test_an_array_of_zeros_leaves_no_trace_in_a_plan():
+    """CVXPY reads e + 0 as e, so that the loss as it stands there tells of the records."""
+    X, _, theta, _ = poisson(n=50)
+    plans = set()
+    for shift in (0.0, 1.0):
+        y = np.zeros(50)
+        y[0] = shift
+        problem = cp.Problem(cp.Minimize(cp.sum(cp.exp(X @ theta + y))))
+        plans.add(str(cvxqop.plan(problem, private=[X, y], declared=EXP, **PAY)))
+    assert len(plans) == 1
 
 
 def test_explained():

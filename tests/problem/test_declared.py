@@ -15,6 +15,7 @@ X, Z = RNG.standard_normal((N, 3)), RNG.standard_normal((N, 3))
 y, c = RNG.standard_normal(N), RNG.uniform(0.1, 2.0, N)
 Y, PUBLIC = np.eye(K)[RNG.integers(0, K, N)], RNG.standard_normal((N, 2))
 S = sp.csr_array(X)
+weights = cp.Parameter(N, nonneg=True, value=c)
 w, b, W, v = cp.Variable(3, name="w"), cp.Variable(), cp.Variable((3, K)), cp.Variable(2)
 bias, slack = cp.Variable((1, K)), cp.Variable(N)
 BOUNDS = Declared(1.0, anchor_gradient=1.0)
@@ -36,7 +37,10 @@ SUMS = {
     "softmax with intercepts": (EXP + cp.sum(cp.log_sum_exp(X @ W + bias, axis=1)), [X]),
     "softmax, transposed": (EXP + cp.sum(cp.log_sum_exp(W.T @ X.T, axis=0)), [X]),
     "two rows": (cp.sum(cp.square(cp.pos(X @ w - y)) + cp.exp(Z @ w)), [X, y, Z]),
-    "private weights": (cp.sum(cp.exp(X @ w) + cp.multiply(c, cp.square(Z @ w))), [X, c, Z]),
+    "private weights": (
+        cp.sum(cp.exp(X @ w) + cp.multiply(weights, cp.square(Z @ w))),
+        [X, weights, Z],
+    ),
     "huber of norms": (cp.sum(cp.huber(cp.norm(X @ W, axis=1), 0.7)), [X]),
     "pseudo-Huber": (cp.sum(cp.norm(cp.vstack([X @ w - y, np.ones(N)]), axis=0)), [X, y]),
     "squared norms": (EXP + cp.sum(cp.square(cp.norm(X @ W - Y, axis=1))), [X, Y]),
@@ -120,6 +124,12 @@ REFUSED = {
     ),
     "slack": (cp.sum(cp.exp(X @ w - slack)), [X], "one entry a record"),
     "side by side": (cp.sum(cp.exp(cp.hstack([X @ w, Z @ w]))), [X, Z], "a stack"),
+    "divided by a sum": (EXP + cp.sum(cp.square(w) / cp.sum(c)), [X, c], "a divisor"),
+    "every record with every other": (
+        cp.sum(cp.kl_div(X @ w, c[:, None])),
+        [X, c[:, None]],
+        "a broadcast in kl_div",
+    ),
     "concave": (-cp.sum(cp.exp(X @ w)), [X], "not convex"),
     "without variable": (cp.sum(cp.exp(X @ w)) + cp.sum(X), [X], "depend on a variable"),
     "lengths": (cp.sum(cp.exp(X @ w)) + cp.sum(cp.exp(y[:9] * b)), [X, y[:9]], "number"),
@@ -135,6 +145,17 @@ def test_refused(name):
     assert caught.value.__cause__ is None
     for entry in (X[0, 0], y[0]):
         assert f"{abs(entry):.4g}" not in str(caught.value)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_signs_of_records_decide_nothing(sign):
+    """Whether a factor of a convex function is negative would say something of the records."""
+    for factor, loss in (
+        (sign * c, cp.sum(cp.multiply(sign * c, cp.exp(X @ w)))),
+        (sign * abs(Z), cp.sum(cp.exp((sign * abs(Z)) @ cp.square(w)))),
+    ):
+        with pytest.raises(ProblemError, match=r"whatever the signs .* nonneg=True"):
+            read(loss, [X, factor] if factor.ndim == 1 else [factor])
 
 
 def test_refused_elsewhere():

@@ -280,6 +280,16 @@ def test_labels_become_probabilities():
         assert np.max((np.eye(5) - after) @ (before - after)) <= 1e-12
 
 
+def test_labels_of_long_rows_stay():
+    """A row that is clipped or tamed keeps its class."""
+    for length in (10.0, 1e200):
+        long = length * X
+        erm = read(minimise(lse(long @ Theta) - chosen(Z, long @ Theta)), [long, Z])
+        A, y = erm.clipped(Bounds(1e-2)).take(0, N)
+        assert np.all(np.linalg.norm(A, axis=1) <= 1e-2)
+        assert np.array_equal(y, Z)
+
+
 def test_a_label_that_is_not_finite():
     dirty = Z.copy()
     dirty[2, 1] = np.nan
