@@ -149,6 +149,8 @@ class _Writer:
         elif name in ("power", "pnorm"):
             name, p = {"pnorm": "norm"}.get(name, name), exponent(node)
             inner = [inner[0], f"{p:g}" if p in _PLAIN_NUMBERS else "const"]
+        elif name == "norm1" and node.args[0].size == 1:
+            name, inner = "norm", [*inner, "2"]  # CVXPY makes it of any norm of one number
         elif name == "huber":
             inner = [inner[0], self.write(node.M)]
         elif name == "maximum" and len(inner) == 2 and inner[1] == "0":

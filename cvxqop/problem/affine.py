@@ -233,9 +233,10 @@ class AffineReader:
         if self._private.contains(matrix) or _cvxpy.has_variables(matrix):
             self._refuse(node, "combines several records")
         value = constant_array(matrix)
+        if vector.size != self._n or value.shape != (self._n, self._n):
+            self._refuse(node, "combines several records")
         entries = sp.coo_array(value)
-        off_diagonal = np.any((entries.coords[0] != entries.coords[1]) & (entries.data != 0))
-        if vector.size != self._n or value.shape != (self._n, self._n) or off_diagonal:
+        if np.any((entries.coords[0] != entries.coords[1]) & (entries.data != 0)):
             self._refuse(node, "combines several records")
         return product(self._public_constant(value.diagonal()), self._walk(vector))
 

@@ -197,9 +197,10 @@ class TermReader:
         self._refuse(refusals.COMBINES)
 
     def _is_norm(self, node: Any) -> bool:
-        return bool(
-            _cvxpy.kind(node) == "pnorm" and _cvxpy.exponent(node) == 2 and node.axis is None
-        )
+        kind = _cvxpy.kind(node)
+        if kind == "norm1":  # what CVXPY makes of any norm of one number
+            return bool(node.args[0].size == 1)
+        return bool(kind == "pnorm" and _cvxpy.exponent(node) == 2 and node.axis is None)
 
     def _positive_part(self, node: Any) -> Any:
         inner = [argument for argument in node.args if _cvxpy.has_variables(argument)]

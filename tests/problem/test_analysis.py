@@ -196,6 +196,24 @@ def test_few_records(n, d, agrees):
             assert list(erm.rows.blocks()) == []
 
 
+def test_a_norm_of_one_record(agrees):
+    """CVXPY makes ``norm1`` of any norm of one number; with two records it stays a norm."""
+    texts = []
+    for n in (1, 2):
+        expression = cp.norm(X[:n] @ w - Y[:n], 2) ** 2
+        erm = read(cp.Problem(cp.Minimize(expression)), [X[:n], Y[:n]], adjacency="add_remove")
+        agrees(erm, expression)
+        texts.append(erm.terms)
+    assert texts[0] == texts[1]
+
+
+def test_one_record_times_a_map_of_the_variables_is_refused():
+    z = cp.Variable(D)
+    expression = cp.sum_squares(cp.Constant(X[:1]) @ cp.diag(z) @ np.ones(D))
+    with pytest.raises(ProblemError, match="combines several records"):
+        read(cp.Problem(cp.Minimize(expression)), [X[:1]])
+
+
 def test_zero_and_constant_columns(agrees):
     A = X.copy()
     A[:, 0], A[:, 1] = 0.0, 4.0
