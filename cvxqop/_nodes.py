@@ -44,6 +44,7 @@ __all__ = [
     "is_leaf",
     "is_linear",
     "is_sparse",
+    "kept_aside",
     "kind",
     "leaf_value",
     "leaves",
@@ -116,11 +117,14 @@ def nodes(node: Any) -> Iterator[Any]:
 
 
 def _children(node: Any) -> list[Any]:
-    """Arguments, and the expressions that some atoms keep elsewhere (``perspective(f, s)``)."""
     if isinstance(node, (list, tuple)):
         return list(node)
-    hidden = [value for value in vars(node).values() if isinstance(value, cp.Expression)]
-    return [*node.args, *hidden]
+    return [*node.args, *kept_aside(node)]
+
+
+def kept_aside(node: Any) -> list[Any]:
+    """Expressions that an atom keeps beside its arguments (M of ``huber(x, M)``)."""
+    return [value for value in vars(node).values() if isinstance(value, cp.Expression)]
 
 
 def is_leaf(node: Any) -> bool:

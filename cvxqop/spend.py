@@ -13,13 +13,13 @@ from cvxpy.error import SolverError
 from cvxqop import _cvxpy
 from cvxqop.backend import STOTOS, Backend
 from cvxqop.case import Case
-from cvxqop.errors import AccuracyError, PrivateSolverError, sealed
+from cvxqop.errors import AccuracyError, CvxqopError, PrivateSolverError, sealed
 from cvxqop.privacy.gaussian import CalibratedGaussian
 from cvxqop.privacy.mechanism import Draw
 from cvxqop.privacy.symmetric import SymmetricDraw
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.solution import PrivateLoss, PrivateSolution
-from cvxqop.solve import conic, oracle, prox, stotos
+from cvxqop.solve import conic, monitor, oracle, prox, stotos
 from cvxqop.solve.answer import Answer
 from cvxqop.solve.multinomial import SoftmaxSum
 from cvxqop.spend_declared import from_function
@@ -142,18 +142,22 @@ def _from_records(case: Case, backend: Backend) -> PrivateSolution:
     assert release is not None
     perturbed = _perturbed(case)
     draw, noise, sampling = case.draw()
-    smooth = perturbed(draw)
-    answer = stotos.solve_stotos(
-        smooth,
-        erm.variables,
-        erm.regulariser,
-        erm.constraints,
-        accuracy=release.accuracy,
-        seed=sampling,
-        cholesky=draw.factor,
-        progress=case.settings.verbose,
-        **backend.options,
-    )
+    try:
+        answer = stotos.solve_stotos(
+            perturbed(draw),
+            erm.variables,
+            erm.regulariser,
+            erm.constraints,
+            accuracy=release.accuracy,
+            seed=sampling,
+            cholesky=draw.factor,
+            progress=case.settings.verbose,
+            **backend.options,
+        )
+    except CvxqopError:
+        raise
+    except Exception:  # whatever it says, it depends on records
+        raise AccuracyError(monitor.failure("the solver failed")) from None
     if answer.distance is None or not answer.distance <= release.accuracy:
         raise AccuracyError(
             "The point that STOTOS stopped at (finish=False) is not certified to the accuracy that "

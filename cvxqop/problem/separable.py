@@ -53,6 +53,8 @@ class SeparableReader:
         kind = _cvxpy.kind(node)
         if _cvxpy.holds_records(node):
             self._refuse("keeps its records outside CVXPY; leave glm_loss out of declared losses")
+        if any(map(self._private.contains, _cvxpy.kept_aside(node))):
+            self._refuse(_COMBINES.format(f"the shape of {kind}"))
         if kind == "power" and _cvxpy.exponent(node) == 2 and self._is_norm(node.args[0]):
             return SUMMED
         states = [self.read(argument) for argument in node.args]

@@ -73,3 +73,19 @@ def test_a_failed_solve_is_charged():
     with pytest.raises(cvxqop.PrivateSolverError):
         cvxqop.privatize(task, budget=budget, solver="OSQP", solver_options={"max_iter": 1}, **PAY)
     assert len(budget.history) == 1
+
+
+def test_a_failure_on_records_is_charged_and_says_nothing(monkeypatch):
+    """What a numerical library has to say of a matrix was computed from records."""
+
+    def fails(*_, **__):
+        raise np.linalg.LinAlgError("3-th leading minor not positive definite")
+
+    monkeypatch.setattr("cvxqop.solve.stotos.solve_stotos", fails)
+    budget, theta = cvxqop.Budget(1.0, 1e-6), cp.Variable(3)
+    task = cp.Problem(cp.Minimize(cp.sum(cp.huber(X @ theta - Y))))
+    with pytest.raises(cvxqop.AccuracyError, match="the solver failed") as caught:
+        cvxqop.privatize(task, budget=budget, **PAY)
+    assert "minor" not in str(caught.value)
+    assert caught.value.__context__ is None
+    assert len(budget.history) == 1

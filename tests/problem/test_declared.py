@@ -125,6 +125,7 @@ REFUSED = {
     "slack": (cp.sum(cp.exp(X @ w - slack)), [X], "one entry a record"),
     "side by side": (cp.sum(cp.exp(cp.hstack([X @ w, Z @ w]))), [X, Z], "a stack"),
     "divided by a sum": (EXP + cp.sum(cp.square(w) / cp.sum(c)), [X, c], "a divisor"),
+    "threshold": (EXP + cp.sum(cp.huber(X @ w, cp.sum(c))), [X, c], "the shape of huber"),
     "every record with every other": (
         cp.sum(cp.kl_div(X @ w, c[:, None])),
         [X, c[:, None]],
