@@ -100,7 +100,7 @@ class Case:
             delta=float(settings.delta),
             adjacency=settings.adjacency,
             mechanism=mechanism,
-            assumptions=assumptions_of(erm, settings, constants, offset),
+            assumptions=assumptions_of(erm, settings, constants, offset, touches_records),
             caveats=caveats_of(settings, randomness.reproducible),
         )
         rows = erm.clipped(settings.bounds, anchor, settings.nonfinite, offset)
@@ -123,7 +123,7 @@ class Case:
                 radius=settings.radius or 1.0,
                 accuracy=settings.accuracy if touches_records else None,
             ),
-            assumptions=declared_assumptions_of(erm, settings),
+            assumptions=declared_assumptions_of(erm, settings, touches_records),
             caveats=caveats_of(settings, randomness.reproducible),
             certified=not settings.accept_solver_accuracy,
         )

@@ -15,6 +15,7 @@ from cvxqop.backend import STOTOS, Backend
 from cvxqop.case import Case
 from cvxqop.errors import AccuracyError, CvxqopError, PrivateSolverError, sealed
 from cvxqop.privacy.gaussian import CalibratedGaussian
+from cvxqop.privacy.grid import Grid
 from cvxqop.privacy.mechanism import Draw
 from cvxqop.privacy.symmetric import SymmetricDraw
 from cvxqop.problem.declared_erm import DeclaredERM
@@ -43,7 +44,7 @@ def spend(case: Case, backend: Backend) -> PrivateSolution:
 
 
 def release_quadratic(case: Case, backend: Backend) -> PrivateLoss:
-    """(H̃, g̃) = (H + S, g + a): the records are read before the noise is drawn.
+    """(H̃, g̃) = (H + S, g + a), on a public grid: the records are read before the noise is drawn.
 
     The Gaussian ensemble repairs the curvature of H̃, which is post-processing, and may release
     the gradient again at the solution of a stage, with residuals cut closer (theory §6).
@@ -59,18 +60,21 @@ def release_quadratic(case: Case, backend: Backend) -> PrivateLoss:
     if case.mechanism.sensitivity.anchor_gradient == 0.0:
         g = np.zeros_like(g)  # it is zero but for rounding, and no guard would hide that
     draw, _, _ = case.draw()
-    released, gradient, anchor = H + draw.curvature, g + draw.guard, case.anchor
-    mechanism = case.mechanism
-    later_stages: list[tuple[float, Array]] = []
+    mechanism, anchor = case.mechanism, case.anchor
+    grid, *grids = mechanism.grids
+    released, gradient = grid.add(H, draw.curvature), grids[0].add(g, draw.guard)
+    later_stages: list[tuple[float, Array, Grid]] = []
     if isinstance(mechanism, CalibratedGaussian) and isinstance(draw, SymmetricDraw):
-        later_stages = list(zip(mechanism.residual_bounds, draw.guards[1:], strict=False))
+        later_stages = list(
+            zip(mechanism.residual_bounds, draw.guards[1:], grids[1:], strict=False)
+        )
     gradients = [gradient]
     hessian = case.repaired(released, gradients)
     loss = PrivateLoss(hessian, gradient, anchor, case.erm.variables, case.guarantee)
-    for bound, guard in later_stages:
+    for bound, guard, grid in later_stages:
         anchor = _stage(case, backend, loss)
         later = case.reanchored(anchor, bound)
-        gradient = later.slope() + guard
+        gradient = grid.add(later.slope(), guard)
         gradients.append(gradient)
         hessian = case.repaired(released, gradients)
         loss = replace(loss, hessian=hessian, gradient=gradient, anchor=anchor)

@@ -19,12 +19,21 @@ NEIGHBOURS = {
     "add_remove": "Neighbouring data sets differ in the presence of one record.",
 }
 ROUNDING = (
-    "Real arithmetic: the low-order bits of floating-point numbers are outside the guarantee."
+    "Real arithmetic: the low-order bits of floating-point numbers, and the rounding of sums over "
+    "records, are outside the guarantee."
+)
+ON_GRID = (
+    "Real arithmetic: the released quadratic form lies on a public grid, so that its low-order "
+    "bits say nothing; the rounding of sums over records is outside the guarantee."
 )
 
 
 def assumptions_of(
-    erm: ERM, settings: Settings, constants: Constants, offset: float | None
+    erm: ERM,
+    settings: Settings,
+    constants: Constants,
+    offset: float | None,
+    touches_records: bool,
 ) -> tuple[str, ...]:
     """The sentences that a reader must believe for the promise to hold."""
     sentences = [
@@ -62,11 +71,13 @@ def assumptions_of(
         sentences.append(erm.scale_statement)
     if erm.public_data:
         sentences.append("Known to everyone: " + "; ".join(erm.public_data) + ".")
-    sentences.append(ROUNDING)
+    sentences.append(ROUNDING if touches_records else ON_GRID)
     return tuple(sentences)
 
 
-def declared_assumptions_of(erm: DeclaredERM, settings: Settings) -> tuple[str, ...]:
+def declared_assumptions_of(
+    erm: DeclaredERM, settings: Settings, touches_records: bool
+) -> tuple[str, ...]:
     """The same for a loss whose constants were declared: they are believed, not enforced."""
     sentences = [
         "Row i of every private array belongs to record i: " + "; ".join(erm.private_names) + ".",
@@ -90,7 +101,7 @@ def declared_assumptions_of(erm: DeclaredERM, settings: Settings) -> tuple[str, 
         sentences.append("No number in the loss was computed from the number of records.")
     if erm.public_data:
         sentences.append("Known to everyone: " + "; ".join(erm.public_data) + ".")
-    sentences.append(ROUNDING)
+    sentences.append(ROUNDING if touches_records else ON_GRID)
     return tuple(sentences)
 
 

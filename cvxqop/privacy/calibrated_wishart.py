@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.privacy import wishart
+from cvxqop.privacy.grid import Grid, spacing
 from cvxqop.privacy.mechanism import Perturbation, Sensitivity
 from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.release import GaussianRelease
@@ -148,13 +149,23 @@ class CalibratedWishart:
             guard = self.guard_scale * noise.standard_normal(D)
         return Perturbation(math.sqrt(self.sigma2) * factor, guard)
 
+    @property
+    def grids(self) -> tuple[Grid, ...]:
+        """The public grids of H̃ = H + S and of g̃; sums are rounded."""
+        s, d = self.sensitivity, self.sensitivity.dimension
+        entry = self.sigma2 * math.sqrt(self.degrees_of_freedom)
+        curvature = spacing(entry, s.smoothness, d * d)
+        gradient = spacing(self.guard_scale, s.guard_sensitivity, s.parameters)
+        return Grid(curvature, before=False), Grid(gradient, before=False)
+
     def repair(self, hessian: Array, gradients: Sequence[Array]) -> Array:
-        """H̃ as it is, S being positive definite; for the floor H̃ − σ² m I, raised to the edge.
+        """H̃ and what rounding may have taken; for the floor H̃ − σ² m I, raised to the edge.
 
         Post-processing of what has been released. Symmetric.
         """
         if self.curvature == "ridge":
-            return hessian
+            lost = self.grids[0].spacing * self.sensitivity.dimension
+            return hessian + lost * np.eye(len(hessian))
         mean = self.sigma2 * self.degrees_of_freedom
         return repaired(hessian - mean * np.eye(len(hessian)), self.noise_edge, "floor")
 

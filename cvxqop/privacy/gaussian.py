@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.errors import CalibrationError, OptionError
+from cvxqop.privacy.grid import ENLARGED, Grid, spacing
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.profile import gaussian_mu, gaussian_profile
@@ -314,6 +315,20 @@ class CalibratedGaussian:
         )
         return SymmetricDraw(S, guards)
 
+    @property
+    def grids(self) -> tuple[Grid, ...]:
+        """The public grids of H̃ and of g̃ in each stage; :attr:`gdp_mu` accounts for them."""
+        s = self.sensitivity
+        shifts = _gradient_shifts(s, self.residual_bounds)
+        curvature = spacing(
+            math.sqrt(0.5) * self.scale, s.frobenius_bound, s.dimension * s.dimension
+        )
+        gradients = (
+            Grid(spacing(scale, shift, s.parameters))
+            for scale, shift in zip(self.guard_scales, shifts, strict=True)
+        )
+        return Grid(curvature), *gradients
+
     def repair(self, hessian: Array, gradients: Sequence[Array]) -> Array:
         """The released curvature H̃, shape (D, D), with every eigenvalue at the level or above.
 
@@ -358,15 +373,15 @@ class CalibratedGaussian:
 
 
 def _curvature_shift(sensitivity: Sensitivity) -> float:
-    """Δ_E: F for add_remove, √2 F for replace_one (tr AA' ≥ 0 for two Hessians)."""
+    """Δ_E: F for add_remove, √2 F for replace_one (tr AA' ≥ 0 for two Hessians), on the grid."""
     double = sensitivity.adjacency == "replace_one"
-    return sensitivity.frobenius_bound * (math.sqrt(2.0) if double else 1.0)
+    return sensitivity.frobenius_bound * (math.sqrt(2.0) if double else 1.0) * ENLARGED
 
 
 def _gradient_shifts(sensitivity: Sensitivity, bounds: tuple[float, ...]) -> tuple[float, ...]:
-    """Δ_1, …, Δ_k: G0 and κRB'_j, twice as much for replace_one."""
+    """Δ_1, …, Δ_k: G0 and κRB'_j, twice as much for replace_one, on the grid."""
     double = 2.0 if sensitivity.adjacency == "replace_one" else 1.0
-    first = double * sensitivity.anchor_gradient
+    first = double * sensitivity.anchor_gradient * ENLARGED
     return (first, *(first * (bound / (sensitivity.offset or 1.0)) for bound in bounds))
 
 

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.errors import CalibrationError, OptionError
+from cvxqop.privacy.grid import Grid
 from cvxqop.privacy.linear_profile import largest_shift, linear_profile
 from cvxqop.privacy.mechanism import Perturbation, Sensitivity
 from cvxqop.privacy.noise import Noise
@@ -254,6 +255,11 @@ class CalibratedLinear:
         d = self.sensitivity.dimension
         root = math.nextafter(math.sqrt(self.ridge), math.inf)
         return Perturbation(root * np.eye(d), self.guard_scale * noise.standard_normal(d))
+
+    @property
+    def grids(self) -> tuple[Grid, ...]:
+        """None: no quadratic is released."""
+        return ()
 
     def repair(self, hessian: Array, gradients: Sequence[Array]) -> Array:
         """H̃ as it is: S is positive definite."""

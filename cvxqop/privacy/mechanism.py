@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.errors import CalibrationError
+from cvxqop.privacy.grid import Grid
 from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.release import GaussianRelease
 from cvxqop.privacy.wishart import Adjacency
@@ -196,6 +197,11 @@ class Mechanism(Protocol):
         stages so far, the present one last. The result is positive definite where a mechanism
         needs a repair, and H̃ itself where it does not.
         """
+        ...
+
+    @property
+    def grids(self) -> tuple[Grid, ...]:
+        """The public grids of H̃ and of the gradient of each stage, where they are released."""
         ...
 
     def describe(self) -> dict[str, Any]:

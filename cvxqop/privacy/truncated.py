@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr
 
+from cvxqop.privacy.grid import Grid
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.normal import half_normal_mean
@@ -207,6 +208,11 @@ class CalibratedTruncatedGaussian:
         scale = self.guard_scale
         guard = scale * noise.standard_normal(d) if scale > 0.0 else np.zeros(d)
         return SymmetricDraw(S, (guard,))
+
+    @property
+    def grids(self) -> tuple[Grid, ...]:
+        """None: no quadratic is released."""
+        return ()
 
     def repair(self, hessian: Array, gradients: Sequence[Array]) -> Array:
         """H̃ as it is: S is positive definite."""
