@@ -14,7 +14,7 @@ import cvxpy as cp
 from cvxqop import _cvxpy
 from cvxqop.backend import Backend
 from cvxqop.case import Case
-from cvxqop.choice import choose
+from cvxqop.choice import Candidate, choose
 from cvxqop.errors import OptionError, PrivacyWarning, ProblemError, sealed
 from cvxqop.privacy.budget import Budget
 from cvxqop.privacy.linear import Linear
@@ -180,12 +180,9 @@ def plan(problem: cp.Problem, **options: Any) -> Plan:
     >>> bool(p.profile(1.0) <= 1e-6)
     True
     """
-    settings = Settings.of(options)
+    case, backend, candidates = prepare(problem, options)
+    erm, settings = case.erm, case.settings
     _warn_of_a_large_delta(settings)
-    erm = _read(problem, settings.private, settings.adjacency, settings.declared)
-    settings, candidates = choose(erm, settings)
-    backend = Backend.of(erm, settings)
-    case = Case.of(erm, settings, touches_records=backend.touches_records)
     return Plan(
         guarantee=case.guarantee,
         dimension=erm.dimension,
@@ -196,6 +193,19 @@ def plan(problem: cp.Problem, **options: Any) -> Plan:
         candidates=candidates,
         _execute=lambda: spend(case, backend),
     )
+
+
+def prepare(
+    problem: cp.Problem, options: Mapping[str, Any]
+) -> tuple[Case, Backend, tuple[Candidate, ...]]:
+    """The problem with its mechanism, its solver, and what else could have been chosen: what a
+    plan runs, and what an audit looks at."""
+    settings = Settings.of(options)
+    erm = _read(problem, settings.private, settings.adjacency, settings.declared)
+    settings, candidates = choose(erm, settings)
+    backend = Backend.of(erm, settings)
+    case = Case.of(erm, settings, touches_records=backend.touches_records)
+    return case, backend, candidates
 
 
 @sealed

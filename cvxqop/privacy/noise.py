@@ -139,6 +139,11 @@ class Randomness:
         """True when a seed was given: the releases can be repeated, and are not private."""
         return self._parent is not None
 
+    @property
+    def parent(self) -> np.random.Generator | None:
+        """What the streams are spawned from; None for the operating system's generator."""
+        return self._parent
+
     def fresh(self) -> tuple[Noise, np.random.Generator]:
         """The noise of the next release, and a separate generator for its solver's sampling."""
         if self._parent is None:

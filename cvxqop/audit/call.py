@@ -1,0 +1,96 @@
+"""A call of `privatize` with the data left open, so that it can be audited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from cvxqop.backend import Backend
+from cvxqop.case import Case
+from cvxqop.errors import OptionError
+from cvxqop.privacy.noise import Randomness
+from cvxqop.privatize import prepare
+from cvxqop.solution import PrivateLoss, PrivateSolution
+from cvxqop.spend import release_quadratic, spend
+
+__all__ = ["Call"]
+
+State = Callable[[Any], tuple[cp.Problem, Sequence[Any]]]
+OUTPUTS = ("solution", "loss")
+
+
+class Call:
+    """A private solve as a function of the data set.
+
+    Parameters
+    ----------
+    state : callable
+        Maps a data set to (problem, private): the CVXPY problem that is stated with it, and the
+        list of private arrays.
+    output : {"solution", "loss"}
+        What is audited: the values of the variables, or for a squared loss (H̃, g̃), from which
+        they are computed. "loss" is the stronger audit and the faster one.
+    **options
+        As in :func:`cvxqop.privatize`, without ``private``. A seed is shared by all releases of
+        the call, on every data set: each draws a new stream.
+
+    Examples
+    --------
+    >>> import cvxpy as cp, cvxqop, numpy as np
+    >>> from cvxqop.audit import Call, lower_bound
+    >>> def state(data):
+    ...     X, y = data
+    ...     theta = cp.Variable(2)
+    ...     return cp.Problem(cp.Minimize(cp.sum_squares(X @ theta - y))), [X, y]
+    >>> call = Call(
+    ...     state, output="loss", bounds=cvxqop.Bounds(1.0, 1.0), epsilon=1.0, delta=0.01
+    ... )
+    >>> one, other = (np.eye(2), np.ones(2)), (np.eye(2), np.array([1.0, -1.0]))
+    >>> lower_bound(call, one, other, draws=200).holds
+    True
+    """
+
+    def __init__(self, state: State, *, output: str = "solution", **options: Any) -> None:
+        if output not in OUTPUTS:
+            raise OptionError(f"output must be 'solution' or 'loss', not {output!r}.")
+        for name in ("epsilon", "delta"):
+            if name not in options:
+                raise OptionError(f"The option {name!r} is missing.")
+        if isinstance(options.get("seed"), int):
+            options["seed"] = Randomness(options["seed"]).parent
+        self.state, self.output, self.options = state, output, options
+        self.epsilon, self.delta = float(options["epsilon"]), float(options["delta"])
+        self._prepared: list[tuple[Any, Case, Backend]] = []
+
+    def prepare(self, data: Any) -> tuple[Case, Backend]:
+        """The problem on a data set as the library reads and calibrates it, and the solver. The
+        same object is not read twice."""
+        for known, case, backend in self._prepared:
+            if known is data:
+                return case, backend
+        problem, private = self.state(data)
+        case, backend, _ = prepare(problem, {"private": private, **self.options})
+        self._prepared.append((data, case, backend))
+        return case, backend
+
+    def sampler(self, data: Any) -> Callable[[], PrivateSolution | PrivateLoss]:
+        """Each call of the result is one release on fresh noise: what ``plan(…).run()`` does."""
+        case, backend = self.prepare(data)
+        if self.output == "solution":
+            return partial(spend, case, backend)
+        if not case.mechanism.sensitivity.quadratic:
+            raise OptionError("output='loss' is for squared losses; use 'solution'.")
+        return partial(release_quadratic, case, backend)
+
+    def profile(self, *data: Any) -> Callable[[Any], Any]:
+        """δ(ε) as claimed: where the noise differs between data sets, the smallest of theirs."""
+        mechanisms = [self.prepare(one)[0].mechanism for one in data]
+        return lambda epsilon: np.min([m.profile(epsilon) for m in mechanisms], axis=0)
+
+    def __call__(self, data: Any) -> PrivateSolution | PrivateLoss:
+        """One release."""
+        return self.sampler(data)()

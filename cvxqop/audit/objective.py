@@ -1,0 +1,133 @@
+"""The objective of one data set near the anchor: gradient and Hessian, many points at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxqop._cvxpy import is_sparse
+from cvxqop.case import Case
+from cvxqop.errors import OptionError
+from cvxqop.problem.declared_erm import DeclaredERM
+from cvxqop.solve.record_loss import LossSum, RecordLoss
+
+__all__ = ["Objective"]
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """J(θ0 + u) = Σ_i ℓ_i(a_i'(θ0 + u)) + g'u + ½ u'Ku, up to a constant.
+
+    Attributes
+    ----------
+    rows : ndarray, shape (n, d)
+        a_i, clipped.
+    numbers : ndarray, shape (n, k)
+        What ℓ_i depends on: offsets, and more for weighted or clipped losses.
+    loss : RecordLoss
+        ℓ, for the numbers of each record.
+    anchor : ndarray, shape (d,)
+        θ0.
+    linear : ndarray, shape (d,)
+        g.
+    curvature : ndarray, shape (d, d)
+        K.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvxqop.problem.losses import squared
+    >>> from cvxqop.solve.record_loss import LossSum
+    >>> J = Objective(
+    ...     np.eye(2), np.array([[1.0], [0.0]]), LossSum([squared]), np.zeros(2), np.zeros(2),
+    ...     np.zeros((2, 2)),
+    ... )
+    >>> gradient, hessian = J.at(np.zeros((1, 2)))
+    >>> gradient.tolist(), hessian.tolist()
+    ([[2.0, 0.0]], [[[2.0, 0.0], [0.0, 2.0]]])
+    """
+
+    rows: Array
+    numbers: Array
+    loss: RecordLoss
+    anchor: Array
+    linear: Array
+    curvature: Array
+
+    @classmethod
+    def of(cls, case: Case) -> Objective:
+        """The objective that a case minimises before it is perturbed: clipped records, and the
+        public rest where that is a quadratic.
+
+        Raises
+        ------
+        OptionError
+            If there are constraints, the public rest is not quadratic, or the loss is declared:
+            then no density of the output is known.
+        """
+        if isinstance(case.erm, DeclaredERM):
+            raise OptionError("divergence: declared losses have no density that is known here.")
+        rows, losses, labels = case.finite_sum()
+        A, numbers = rows.take(0, rows.n)
+        linear, curvature = _public_rest(case)
+        return cls(
+            np.asarray(A.toarray() if is_sparse(A) else A, dtype=np.float64),
+            numbers,
+            LossSum(losses) if isinstance(losses, Sequence) else losses,
+            case.anchor,
+            linear + labels,
+            curvature,
+        )
+
+    @property
+    def dimension(self) -> int:
+        """d, the length of θ."""
+        return len(self.linear)
+
+    def at(self, u: Array) -> tuple[Array, Array]:
+        """Gradients (N, d) and Hessians (N, d, d) at points u (N, d)."""
+        gradient = u @ self.curvature + self.linear
+        hessian = np.tile(self.curvature, (len(u), 1, 1))
+        for a, numbers in zip(self.rows, self.numbers, strict=True):
+            margin, C = (self.anchor + u) @ a, np.tile(numbers, (len(u), 1))
+            gradient += self.loss.slope(margin, C)[:, None] * a
+            hessian += self.loss.second_derivative(margin, C)[:, None, None] * np.outer(a, a)
+        return gradient, hessian
+
+
+def _public_rest(case: Case) -> tuple[Array, Array]:
+    """Gradient at the anchor and Hessian of the public rest, read off its values."""
+    erm, d = case.erm, case.erm.dimension
+    rest = erm.regulariser
+    bounded = any(variable.attributes.get(name) for variable in erm.variables
+                  for name in ("nonneg", "nonpos", "PSD", "NSD", "symmetric", "diag", "bounds",
+                               "sparsity", "integer", "boolean"))  # fmt: skip
+    if erm.constraints or bounded:
+        raise OptionError(
+            "divergence: an output on the boundary of a constraint has no density. Leave the "
+            "constraints out (they are post-processing of what is integrated for squared losses)."
+        )
+    if rest is None:
+        return np.zeros(d), np.zeros((d, d))
+    if not rest.is_quadratic() or any(v not in erm.variables for v in rest.variables()):
+        raise OptionError("divergence: the public rest of the objective must be quadratic in θ.")
+    kept = [variable.value for variable in erm.variables]
+
+    def value(step: Sequence[float] | Array) -> float:
+        for variable, part in erm.unstack(case.anchor + np.asarray(step)).items():
+            variable.save_value(part)
+        return float(np.asarray(rest.value).reshape(()))
+
+    unit = np.eye(d)
+    f0 = value(np.zeros(d))
+    up = np.array([value(e) for e in unit])
+    down = np.array([value(-e) for e in unit])
+    both = np.array([[value(e + f) for f in unit] for e in unit])
+    for variable, old in zip(erm.variables, kept, strict=True):
+        variable.save_value(old)
+    return 0.5 * (up - down), both - up[:, None] - up[None, :] + f0
