@@ -19,10 +19,10 @@ from scipy.special import gammaln, log_ndtr, multigammaln
 
 from cvxqop.audit.objective import Objective
 from cvxqop.errors import OptionError
+from cvxqop.privacy.calibrated_wishart import CalibratedWishart
 from cvxqop.privacy.linear import CalibratedLinear
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.privacy.truncated import CalibratedTruncatedGaussian
-from cvxqop.privacy.wishart_mechanism import CalibratedWishart
 
 __all__ = ["density", "wishart_density"]
 

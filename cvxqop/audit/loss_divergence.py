@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from cvxqop.audit.objective import Objective
 from cvxqop.errors import OptionError
+from cvxqop.privacy.calibrated_wishart import CalibratedWishart
 from cvxqop.privacy.gaussian import CalibratedGaussian
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.privacy.profile import gaussian_profile
 from cvxqop.privacy.quadrature import log_chi_density
-from cvxqop.privacy.wishart_mechanism import CalibratedWishart
 
 __all__ = ["loss_divergence"]
 

@@ -22,6 +22,8 @@ from cvxqop.audit.law import Law, draws_follow_law
 from cvxqop.audit.lower_bound import LowerBound, lower_bound
 from cvxqop.audit.neighbours import INTERPOLATING, LOSSES, PAIRS, Loss, Pair
 from cvxqop.privacy.gaussian import Gaussian
+from cvxqop.privacy.linear import Linear
+from cvxqop.privacy.wishart_mechanism import Wishart
 
 __all__ = ["FALSE_ALARM", "Finding", "Row", "audit", "rows", "run"]
 
@@ -35,6 +37,9 @@ SQUARED = {
     "gaussian": "gaussian",
     "gaussian, 2 stages": Gaussian(stages=2),
 }
+FLOOR = Wishart(curvature="floor")
+CLIPPED = Linear(clip=1.0)
+PAPER = Wishart(calibration="paper")
 OTHERS = {"wishart": "wishart", "gaussian": "gaussian", "linear": "linear"}
 SAMPLED = ("opposite", "far beyond the bounds", "n < d", "intercept")
 """Pairs that are sampled; the law and the exact divergence are looked at for all."""
@@ -133,8 +138,13 @@ def _table() -> Iterator[Row]:
                     exact = "solution" if pair.dimension <= most else None
                     sampled = "solution" if pair.name in SAMPLED else None
                     yield Row(name, mechanism, adjacency, loss, pair, exact, sampled)
+            sampled = "loss" if pair.name in SAMPLED else None
+            yield Row("wishart, floor", FLOOR, adjacency, squared, pair, None, sampled)
+            exact = "solution" if pair.dimension <= 2 else None
+            yield Row("linear, clipped", CLIPPED, adjacency, squared, pair, exact, None)
         aligned, *_ = PAIRS
         yield Row("wishart", "wishart", adjacency, INTERPOLATING, aligned, "solution", "loss")
+        yield Row("wishart, paper", PAPER, adjacency, INTERPOLATING, aligned, "solution", None)
 
 
 def audit(row: Row, *, draws: int, risk: float, seed: int | None = None) -> Finding:

@@ -55,8 +55,7 @@ def _head(findings: Sequence[Finding], draws: int, seed: int | None) -> list[str
         "fractions of what is allowed: a row fails above 1.",
         "",
         "- law: distance of the draws' distribution functions from those stated, of its limit",
-        "- exact: largest integrated δ(ε), of the δ(ε) claimed; it fails where it exceeds that by "
-        "more than the error of the quadrature",
+        "- exact: largest integrated δ(ε), less the error of the quadrature, of the δ(ε) claimed",
         "- sampled: largest δ(ε) proven by releases, of the δ(ε) claimed; beside it ε proven at δ",
         "",
         f"False alarms: {tests} tests by chance, each at {FALSE_ALARM / tests:.2g}; a suite of "

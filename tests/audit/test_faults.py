@@ -16,10 +16,10 @@ from cvxqop.audit.loss_divergence import loss_divergence
 from cvxqop.audit.neighbours import LOSSES, PAIRS
 from cvxqop.audit.objective import Objective
 from cvxqop.audit.suite import Row, audit
-from cvxqop.privacy import wishart_mechanism
+from cvxqop.privacy import wishart
+from cvxqop.privacy.calibrated_wishart import CalibratedWishart
 from cvxqop.privacy.noise import Randomness, SeededNoise
 from cvxqop.privacy.release import GaussianRelease
-from cvxqop.privacy.wishart_mechanism import CalibratedWishart
 from cvxqop.problem.erm import ERM
 
 PAIR = {pair.name: pair for pair in PAIRS}
@@ -169,10 +169,8 @@ def test_the_same_seed_on_both_data_sets(monkeypatch):
 
 def test_one_degree_of_freedom_less(monkeypatch):
     """1,000 releases cannot tell; the law of the draws and the exact divergence can."""
-    sound = wishart_mechanism.wishart.sample_factor
-    monkeypatch.setattr(
-        wishart_mechanism.wishart, "sample_factor", lambda noise, d, m: sound(noise, d, m - 1)
-    )
+    sound = wishart.sample_factor
+    monkeypatch.setattr(wishart, "sample_factor", lambda noise, d, m: sound(noise, d, m - 1))
     D = ADDED.pair.data("add_remove")
     call = ADDED.call("loss", 6)
     assert lower_bound(call, *D, draws=1000, confidence=1 - RISK).holds
