@@ -5,9 +5,9 @@ for the holder of those data. The suite runs with ``python -m cvxqop.audit``, on
 """
 
 from cvxqop.audit.call import Call
-from cvxqop.audit.divergence import Divergence, divergence
+from cvxqop.audit.exact import Divergence, divergence
 from cvxqop.audit.law import Law, draws_follow_law
-from cvxqop.audit.lower_bound import LowerBound, lower_bound
+from cvxqop.audit.sampling import LowerBound, lower_bound
 
 __all__ = [
     "Call",

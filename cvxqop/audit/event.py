@@ -60,8 +60,8 @@ class Event:
         return np.asarray(self.score(_tame(releases)) > self.threshold)
 
 
-def learn(first: Array, second: Array, *, draws: int, gain: Gain) -> Event:
-    """The event that promises the largest gain on ``draws`` further releases a data set.
+def learn(first: Array, second: Array, gain: Gain) -> Event:
+    """The event of the largest gain on the releases themselves.
 
     Scores are the entries, their norm, how many are not finite, and two quadratic discriminants
     (log ratio of normal densities); for each score every quantile is a threshold.
@@ -70,8 +70,6 @@ def learn(first: Array, second: Array, *, draws: int, gain: Gain) -> Event:
     ----------
     first, second : ndarray, shape (N, k)
         Releases on the two data sets. They must not be used for the bound itself.
-    draws : int
-        Releases a data set that the bound will be computed from.
     gain : callable
         From the numbers of releases in the event, for either data set, what they would prove.
     """
@@ -82,14 +80,19 @@ def learn(first: Array, second: Array, *, draws: int, gain: Gain) -> Event:
         pooled = np.sort(np.concatenate([a, b]))
         steps = np.linspace(0, len(pooled) - 1, THRESHOLDS).astype(int)
         thresholds = np.unique(pooled[steps])
-        p = 1.0 - np.searchsorted(a, thresholds, side="right") / len(a)
-        q = 1.0 - np.searchsorted(b, thresholds, side="right") / len(b)
-        promised = gain(np.round(p * draws), np.round(q * draws))
+        inside = [_above(sample, thresholds) for sample in (a, b)]
+        promised = gain(*inside)
         at = int(np.argmax(promised))
         if best is None or promised[at] > best[0]:
             best = (float(promised[at]), Event(name, score, float(thresholds[at])))
     assert best is not None
     return best[1]
+
+
+def _above(ordered: Array, thresholds: Array) -> Array:
+    """How many numbers exceed each threshold."""
+    below = np.searchsorted(ordered, thresholds, side="right")
+    return np.asarray(len(ordered) - below, dtype=np.float64)
 
 
 def _tame(releases: Array) -> Array:

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from cvxqop.audit.call import Call
-from cvxqop.audit.divergence import Divergence, divergence
+from cvxqop.audit.exact import Divergence, divergence
 from cvxqop.audit.law import Law, draws_follow_law
-from cvxqop.audit.lower_bound import LowerBound, lower_bound
 from cvxqop.audit.neighbours import INTERPOLATING, LOSSES, PAIRS, Loss, Pair
+from cvxqop.audit.sampling import LowerBound, lower_bound
 from cvxqop.privacy.gaussian import Gaussian
 from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.wishart_mechanism import Wishart

@@ -9,7 +9,7 @@ import pytest
 import cvxqop
 from cvxqop.audit import Call, divergence
 from cvxqop.audit.density import density
-from cvxqop.audit.divergence import grid
+from cvxqop.audit.exact import grid
 from cvxqop.audit.neighbours import INTERPOLATING, LOSSES, PAIRS
 from cvxqop.audit.objective import Objective
 from cvxqop.audit.suite import Row

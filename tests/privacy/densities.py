@@ -6,7 +6,7 @@ A data set is known by the gradient and the Hessian of its objective J at the po
 import numpy as np
 
 from cvxqop.audit.density import wishart_density
-from cvxqop.audit.divergence import grid, hockey_stick
+from cvxqop.audit.exact import grid, hockey_stick
 
 __all__ = ["density_1d", "density_2d", "grid_1d", "grid_2d", "hockey_stick"]
 

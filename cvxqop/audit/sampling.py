@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -166,8 +166,10 @@ def lower_bound(
     proof = _Proof(draws - spent, delta, (1.0 - confidence) / 4.0, *_claims(profile, claim))
     name = "as given"
     if event is None:
-        gain = proof.epsilon if profile is None else proof.attained
-        learnt = learn(first[:spent], second[:spent], draws=proof.draws, gain=gain)
+        # What the releases learnt from would prove themselves: no event is chosen for its luck.
+        rehearsal = replace(proof, draws=spent)
+        gain = rehearsal.epsilon if profile is None else rehearsal.attained
+        learnt = learn(first[:spent], second[:spent], gain)
         event, name = learnt, f"{learnt.name} > {learnt.threshold:.4g}"
     counts = tuple(int(np.sum(event(sample[spent:]))) for sample in (first, second))
     a, b = np.array([counts[0]]), np.array([counts[1]])
