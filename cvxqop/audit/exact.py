@@ -123,11 +123,13 @@ def divergence(
     """
     cases = [call.prepare(data)[0] for data in (D, D_prime)]
     at = tuple(float(e) for e in (epsilons or [f * call.epsilon for f in EPSILONS]))
-    objectives = [Objective.of(case) for case in cases]
     mechanisms = [case.mechanism for case in cases]
     if call.output == "loss":
-        found = loss_divergence(mechanisms, objectives, at)
+        if not mechanisms[0].sensitivity.quadratic:
+            raise OptionError("output='loss' is for squared losses; use 'solution'.")
+        found = loss_divergence(mechanisms, [case.gram() for case in cases], at)
     else:
+        objectives = [Objective.of(case) for case in cases]
         u, weight, coarse = grid(objectives[0].dimension)
         p, q = (density(m, J, u) for m, J in zip(mechanisms, objectives, strict=True))
         for values in (p, q):

@@ -132,10 +132,11 @@ def _statistics(mechanism: Mechanism, S: Array, guards: list[Array]) -> Iterator
     scales = getattr(mechanism, "guard_scales", (mechanism.guard_scale,))
     for stage, (scale, guard) in enumerate(zip(scales, guards, strict=True)):
         if scale > 0.0:
-            for i in range(d):
+            for i in range(guard.shape[1]):
                 yield Statistic(f"guard {stage}, entry {i}", guard[:, i] / scale, ndtr)
-    lengths = np.linalg.norm(guards[0], axis=1)[:, None]
-    x = np.where(lengths > 0.0, guards[0] / np.where(lengths > 0.0, lengths, 1.0), 1 / math.sqrt(d))
+    first = guards[0][:, :d]  # with several outputs S is of one, and the guard of all
+    lengths = np.linalg.norm(first, axis=1)[:, None]
+    x = np.where(lengths > 0.0, first / np.where(lengths > 0.0, lengths, 1.0), 1 / math.sqrt(d))
     along = np.einsum("ni,nij,nj->n", x, S, x)
     if isinstance(mechanism, CalibratedWishart):
         m, sigma2 = mechanism.degrees_of_freedom, mechanism.sigma2

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop.audit.objective import Objective
 from cvxqop.errors import OptionError
 from cvxqop.privacy.calibrated_wishart import CalibratedWishart
 from cvxqop.privacy.gaussian import CalibratedGaussian
@@ -28,23 +27,27 @@ Array = npt.NDArray[np.float64]
 
 
 def loss_divergence(
-    mechanisms: Sequence[Mechanism], objectives: Sequence[Objective], epsilons: Sequence[float]
+    mechanisms: Sequence[Mechanism],
+    forms: Sequence[tuple[Array, Array]],
+    epsilons: Sequence[float],
 ) -> list[tuple[float, float]]:
     """(δ, error of the quadrature) at each ε, the larger of the two directions.
+
+    ``forms`` are (H, g) of the two data sets: Hessian and gradient at the anchor, unperturbed.
 
     Raises
     ------
     OptionError
-        If the loss is not squared, the two mechanisms differ, or no formula is known.
+        If the two mechanisms differ, or no formula is known.
     """
-    mechanism, d = mechanisms[0], objectives[0].dimension
+    (H, g), (H2, g2) = forms
+    mechanism, d = mechanisms[0], len(H)
     if mechanisms[0] != mechanisms[1]:
         raise OptionError(
             "divergence: the noise differs between the two data sets, which tells them apart; "
             "audit the solution (output='solution') to see by how much."
         )
-    (g, H), (g2, H2) = (J.at(np.zeros((1, d))) for J in objectives)
-    E, b = (H - H2)[0], (g - g2)[0]
+    E, b = H - H2, g - g2
     if not np.any(b):
         mu = 0.0
     else:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cvxqop.problem.bounds import Bounds
 
-__all__ = ["INTERPOLATING", "LOSSES", "PAIRS", "Loss", "Pair"]
+__all__ = ["INTERPOLATING", "LOSSES", "PAIRS", "TWO_OUTPUTS", "Loss", "Pair"]
 
 Array = npt.NDArray[np.float64]
 Record = tuple[Sequence[float], float]
@@ -83,10 +83,15 @@ class Loss:
     bounds: Bounds
     term: Callable[[Any, Array], Any]
     targets: bool = True
+    outputs: int = 1
 
     def state(self, data: Data, intercept: bool = False) -> tuple[cp.Problem, list[Array]]:
         """(problem, private arrays)."""
         X, y = data
+        if self.outputs > 1:
+            Y = np.stack([y / (1 + j) for j in range(self.outputs)], axis=1)
+            Theta = cp.Variable((X.shape[1], self.outputs), name="theta")
+            return cp.Problem(cp.Minimize(self.term(X @ Theta, Y))), [X, Y]
         private = [X, y] if self.targets else [X]
         theta = cp.Variable(X.shape[1], name="theta")
         if intercept:
@@ -115,6 +120,7 @@ def _interpolating(t: Any, y: Array) -> Any:
 
 
 INTERPOLATING = Loss("squared, no guard", Bounds(R), _interpolating, targets=False)
+TWO_OUTPUTS = Loss("squared, 2 outputs", Bounds(R, B), _squared, outputs=2)
 LOSSES = (
     Loss("squared", Bounds(R, B), _squared),
     Loss("logistic", Bounds(R), _logistic),

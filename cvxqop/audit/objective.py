@@ -70,8 +70,11 @@ class Objective:
             If there are constraints, the public rest is not quadratic, or the loss is declared:
             then no density of the output is known.
         """
-        if isinstance(case.erm, DeclaredERM):
-            raise OptionError("divergence: declared losses have no density that is known here.")
+        if isinstance(case.erm, DeclaredERM) or case.mechanism.sensitivity.hessian_rank != 1:
+            raise OptionError(
+                "divergence: the solution has no density that is known here where a record has "
+                "more than one row, or its loss is declared; use output='loss' if it is squared."
+            )
         rows, losses, labels = case.finite_sum()
         A, numbers = rows.take(0, rows.n)
         linear, curvature = _public_rest(case)

@@ -19,7 +19,7 @@ import numpy as np
 from cvxqop.audit.call import Call
 from cvxqop.audit.exact import Divergence, divergence
 from cvxqop.audit.law import Law, draws_follow_law
-from cvxqop.audit.neighbours import INTERPOLATING, LOSSES, PAIRS, Loss, Pair
+from cvxqop.audit.neighbours import INTERPOLATING, LOSSES, PAIRS, TWO_OUTPUTS, Loss, Pair
 from cvxqop.audit.sampling import LowerBound, lower_bound
 from cvxqop.privacy.gaussian import Gaussian
 from cvxqop.privacy.linear import Linear
@@ -140,6 +140,9 @@ def _table() -> Iterator[Row]:
                     yield Row(name, mechanism, adjacency, loss, pair, exact, sampled)
             sampled = "loss" if pair.name in SAMPLED else None
             yield Row("wishart, floor", FLOOR, adjacency, squared, pair, None, sampled)
+            if pair.dimension == 1:
+                yield Row("wishart", "wishart", adjacency, TWO_OUTPUTS, pair, "loss", sampled)
+                yield Row("gaussian", "gaussian", adjacency, TWO_OUTPUTS, pair, "loss", sampled)
             exact = "solution" if pair.dimension <= 2 else None
             yield Row("linear, clipped", CLIPPED, adjacency, squared, pair, exact, None)
         aligned, *_ = PAIRS

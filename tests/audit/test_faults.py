@@ -14,7 +14,6 @@ from cvxqop import spend
 from cvxqop.audit import Call, draws_follow_law, lower_bound
 from cvxqop.audit.loss_divergence import loss_divergence
 from cvxqop.audit.neighbours import LOSSES, PAIRS
-from cvxqop.audit.objective import Objective
 from cvxqop.audit.suite import Row, audit
 from cvxqop.privacy import wishart
 from cvxqop.privacy.calibrated_wishart import CalibratedWishart
@@ -151,7 +150,7 @@ def test_the_guard_left_out_on_data_that_do_not_interpolate(monkeypatch):
     # And the integral: the gradients differ, and nothing hides it.
     cases = [row.call("loss").prepare(data)[0] for data in D]
     bare = [replace(case.mechanism, guard_scale=0.0) for case in cases]
-    assert loss_divergence(bare, [Objective.of(case) for case in cases], [2.0]) == [(1.0, 0.0)]
+    assert loss_divergence(bare, [case.gram() for case in cases], [2.0]) == [(1.0, 0.0)]
 
 
 def test_the_same_seed_on_both_data_sets(monkeypatch):
@@ -178,8 +177,8 @@ def test_one_degree_of_freedom_less(monkeypatch):
     mechanism = cases[0].mechanism
     assert not draws_follow_law(mechanism, draws=10_000, confidence=1 - RISK, seed=1).holds
     fewer = replace(mechanism, degrees_of_freedom=mechanism.degrees_of_freedom - 1)
-    objectives = [Objective.of(case) for case in cases]
-    ((value, error),) = loss_divergence([fewer, fewer], objectives, [2.0])
+    forms = [case.gram() for case in cases]
+    ((value, error),) = loss_divergence([fewer, fewer], forms, [2.0])
     assert value - error > 1.02 * float(mechanism.profile(2.0))
-    ((value, error),) = loss_divergence([mechanism, mechanism], objectives, [2.0])
+    ((value, error),) = loss_divergence([mechanism, mechanism], forms, [2.0])
     assert value - error <= float(mechanism.profile(2.0))
