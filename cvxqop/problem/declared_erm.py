@@ -72,6 +72,9 @@ class DeclaredERM(ERM):
     def quadratic_form(self, anchor: Array) -> tuple[Array, Array]:
         """Hessian and gradient at the anchor of a quadratic loss, from D + 1 gradients.
 
+        Each difference spans G0/L at least, so that the gradients that cancel in it are no larger
+        than the curvature that is left, and its rounding stays far below the noise.
+
         Raises
         ------
         ProblemError
@@ -84,9 +87,10 @@ class DeclaredERM(ERM):
             return np.full(D, np.nan) if found is None else found[1]
 
         g = gradient(anchor)
-        steps = np.maximum(1.0, np.abs(anchor))
+        size = self.declared.anchor_bound / self.declared.smoothness
+        step = min(max(1.0, float(np.linalg.norm(anchor)), size), 1e50)
         H = np.zeros((D, D))
-        for j, step in enumerate(steps):
+        for j in range(D):
             moved = anchor.copy()
             moved[j] += step
             H[:, j] = (gradient(moved) - g) / step

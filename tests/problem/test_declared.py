@@ -148,6 +148,17 @@ def test_refused(name):
         assert f"{abs(entry):.4g}" not in str(caught.value)
 
 
+def test_the_hessian_of_short_rows_with_large_targets():
+    """κ aa' is 1e-10 times the gradient of a record: it must not drown in rounding."""
+    A, C = 1e-5 * X, 1e5 * Y[:, :1] + 1e5
+    v = cp.Variable((3, 1))
+    declared = Declared(1e-9, anchor_gradient=10.0, quadratic=True)
+    terms = cp.sum_squares(A @ v - C) + cp.sum(cp.square(1e-5 * Z @ v))
+    erm = read(terms, [A, C, 1e-5 * Z], declared=declared)
+    H, _ = erm.quadratic_form(np.zeros(3))
+    np.testing.assert_allclose(H, 2e-10 * (X.T @ X + Z.T @ Z), rtol=1e-12, atol=1e-21)
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_the_signs_of_records_decide_nothing(sign):
     """Whether a factor of a convex function is negative would say something of the records."""
