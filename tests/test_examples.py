@@ -1,5 +1,6 @@
 """The examples run as a reader would run them, on fewer people."""
 
+import csv
 import importlib.util
 import os
 import re
@@ -10,12 +11,13 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+PAPER = EXAMPLES.parent / "docs" / "paper"
 
 
-def _run_quickly(name, folder):
+def _run_quickly(name, folder, *options):
     """What ``name.py --quick`` prints, run in this folder."""
     done = subprocess.run(
-        [sys.executable, str(EXAMPLES / f"{name}.py"), "--quick"],
+        [sys.executable, str(EXAMPLES / f"{name}.py"), "--quick", *options],
         cwd=folder, capture_output=True, encoding="utf-8", timeout=120, check=False,
         env={**os.environ, "PYTHONIOENCODING": "utf-8"},
     )  # fmt: skip
@@ -139,3 +141,67 @@ def test_private_logistic_regression_comes_close_to_no_privacy(logistic_page):
 def test_labels_zero_one_give_the_same_answer_as_plus_minus_one(logistic_page):
     difference = re.search(r"Labels 0 and 1 .* largest difference (\S+)", logistic_page).group(1)
     assert float(difference) < 1e-5
+
+
+def _rows(file, *keys):
+    """Rows of a CSV, as dicts of numbers, by the cells named."""
+    with file.open(encoding="utf-8") as stream:
+        table = list(csv.DictReader(stream))
+    return {
+        tuple(row[key] for key in keys): {
+            name: float(cell) if cell else None for name, cell in row.items() if name not in keys
+        }
+        for row in table
+    }
+
+
+def _redrawn(name, folder):
+    """The CSV of a reduced run of ``paper/name.py``; the PNG lies beside it."""
+    _run_quickly(f"paper/{name}", folder, "--out", f"{name}.png")
+    if importlib.util.find_spec("matplotlib") is not None:
+        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    return folder / f"{name}.csv"
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [("figure1", ("panel", "epsilon", "delta")), ("constants", ("panel", "d"))],
+)
+def test_a_reduced_run_repeats_the_committed_numbers_of_the_paper(name, keys, tmp_path):
+    again = _rows(_redrawn(name, tmp_path), *keys)
+    committed = _rows(PAPER / f"{name}.csv", *keys)
+    assert again
+    for key, row in again.items():
+        for curve, value in row.items():
+            if value is not None:
+                assert value == pytest.approx(committed[key][curve], rel=0.01), (key, curve)
+
+
+def test_the_risk_of_linear_perturbation_grows_with_the_domain(tmp_path):
+    rows = _rows(_redrawn("figure2", tmp_path), "panel", "curve", "kappa")
+    growth = {
+        curve: rows["honest", curve, "1000"]["risk"] / rows["honest", curve, "0.1"]["risk"]
+        for curve in ("LOP, classic", "QOP")
+    }
+    assert growth["LOP, classic"] > 1e4
+    assert growth["QOP"] < 2
+
+
+def test_figure_2_is_the_published_one():
+    """Deviations over the runs, averaged over κ and at their largest, as the authors print them."""
+    printed = {
+        "LOP": (38148.1, 679871), "LOP-Clip": (45.4092, 185.503), "QOP": (0.0732116, 0.395936),
+    }  # fmt: skip
+    rows = _rows(PAPER / "figure2.csv", "panel", "curve", "kappa")
+    for curve, (average, largest) in printed.items():
+        std = [row["std"] for key, row in rows.items() if key[:2] == ("published", curve)]
+        assert len(std) == 100
+        assert sum(std) / 100 == pytest.approx(average, rel=1e-5)
+        assert max(std) == pytest.approx(largest, rel=1e-5)
+
+
+def test_the_constants_of_the_paper_are_the_reference_ones():
+    """σ² at d = 100, m = 200 to 15 digits is 47.7915817143140, and 1.01015630929e14 as coded."""
+    row = _rows(PAPER / "constants.csv", "panel", "d")["m = 2d", "100"]
+    assert row["paper"] == pytest.approx(200 * 47.791581714314, rel=1e-5)
+    assert row["published_equation"] == pytest.approx(200 * 1.01015630929e14, rel=1e-5)

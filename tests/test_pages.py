@@ -14,7 +14,7 @@ PAGES = [*DOCS, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benc
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 DECIMAL = re.compile(r"(?<![\w.])[-−]?\d+\.\d+(?:e[-+]?\d+)?(?![\w.]*\w)")
-SOURCE = re.compile(r"benchmarks/results/[\w./-]*\w")
+SOURCE = re.compile(r"(?:benchmarks/results|docs/paper)/[\w./-]*\w")
 
 
 def text_of(page):
