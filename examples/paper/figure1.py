@@ -154,9 +154,10 @@ def draw(rows, file):
     axes[1].set_title("inexact solve, τ = η = 0.001")
     for colour, epsilon in zip(colours, EPSILONS, strict=True):
         axes[0].plot([], [], color=colour, lw=4, label=f"ε = {epsilon:g}")
+    axes[0].legend(loc="center", bbox_to_anchor=(0.5, 0.36), ncols=4, handlelength=1.2)
     for name, kind in kinds.items():
-        axes[0].plot([], [], kind, color=drawing.BLACK, label=CURVES[name])
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        axes[1].plot([], [], kind, color=drawing.BLACK, label=CURVES[name])
+    figure.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     drawing.save(figure, file)
 
 
