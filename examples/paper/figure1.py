@@ -47,7 +47,7 @@ def exact_bound(epsilon, delta, as_published, start):
         found = constants(m, (epsilon, 0.0), deltas, 0.0, as_published)
         return np.log(0.5 * found.sigma2 * m * published.SQUARED_DISTANCE)
 
-    return _minimum(log_bound, [np.log(40.0), 3.0] if start is None else start)
+    return _minimum(log_bound, [np.log(40.0), 3.0], start)
 
 
 def inexact_bound(epsilon, delta, as_published, start):
@@ -61,23 +61,28 @@ def inexact_bound(epsilon, delta, as_published, start):
         noise = found.sigma_tilde / second
         return np.log(published.inexact_bound(found.sigma2, m, noise))
 
-    fresh = _minimum(log_bound, [np.log(70.0), -1.5, -2.5, -24.0, -2.5])
-    warm = _minimum(log_bound, [np.log(60.0), -1.5, -1.0, -2.0, -1.0] if start is None else start)
-    return min(fresh, warm, key=lambda pair: pair[0])
+    first = [np.log(60.0), -1.5, -1.0, -2.0, -1.0] if start is None else start
+    return _minimum(log_bound, [np.log(70.0), -1.5, -2.5, -24.0, -2.5], first)
 
 
-def _minimum(log_bound, start):
-    """Nelder and Mead from where the last δ ended: value and place."""
+def _minimum(log_bound, *starts):
+    """Nelder and Mead, afresh and from where the last δ ended: value and place of the better."""
 
     def guarded(z):
         return log_bound(z) if np.all(np.abs(z) < 40.0) else 1e3
 
-    for size in (0.05, -0.03):  # of each coordinate: they differ in size
-        simplex = np.vstack([start, start + size * np.diag(start)])
-        options = {"initial_simplex": simplex, "xatol": 1e-3, "fatol": 1e-5, "maxfev": 300}
-        found = minimize(guarded, start, method="Nelder-Mead", options=options)
-        start = found.x
-    return float(np.exp(found.fun)), start
+    ends = []
+    for start in starts:
+        place = start
+        for size in (0.05, -0.03) if place is not None else ():
+            # Steps in proportion: the coordinates differ in size.
+            simplex = np.vstack([place, place + size * np.diag(1.0 + np.abs(place))])
+            options = {"initial_simplex": simplex, "xatol": 1e-3, "fatol": 1e-5, "maxfev": 300}
+            found = minimize(guarded, place, method="Nelder-Mead", options=options)
+            place = found.x
+        if place is not None:
+            ends.append((float(np.exp(found.fun)), place))
+    return min(ends, key=lambda end: end[0])
 
 
 def our_bound(epsilon, delta, exact, squared):
