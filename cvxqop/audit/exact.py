@@ -151,19 +151,19 @@ def divergence(
     )
 
 
-def grid(dimension: int, reach: float | None = None) -> tuple[Array, Array, Array]:
-    """Points (N, d) with |log |u|| ≤ reach (30, or 8 for d = 2), none of them 0; weights of the
+def grid(dimension: int, ends: tuple[float, float] | None = None) -> tuple[Array, Array, Array]:
+    """Points (N, d) with log |u| between the ends (±30, or ±8 for d = 2); weights of the
     trapezoidal rule in log |u|; those of half as many points a dimension, zero at the others."""
-    reach = reach or (30.0 if dimension == 1 else 8.0)
+    low, high = ends or ((-30.0, 30.0) if dimension == 1 else (-8.0, 8.0))
     if dimension == 1:
-        t, step = np.linspace(-reach, reach, 8001, retstep=True)
+        t, step = np.linspace(low, high, 8001, retstep=True)
         u = np.concatenate([-np.exp(t), np.exp(t)])
         weight = np.tile(np.exp(t) * step, 2)
         coarse = np.tile(np.where(np.arange(len(t)) % 2 == 0, 2.0, 0.0), 2)
         return u[:, None], weight, weight * coarse
     if dimension != 2:
         raise OptionError(f"divergence: densities are known for d ≤ 2, not for d = {dimension}.")
-    t, step = np.linspace(-reach, reach, 301, retstep=True)
+    t, step = np.linspace(low, high, 301, retstep=True)
     angles = 240
     phi = (np.arange(angles) + 0.5) * 2.0 * math.pi / angles
     r, phi = np.exp(t)[:, None], phi[None, :]

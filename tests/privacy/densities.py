@@ -29,5 +29,4 @@ def grid_1d():
 
 def grid_2d(low=-8.0, high=8.0):
     """Polar points and weights, log-spaced in radius."""
-    assert low == -high
-    return grid(2, high)[:2]
+    return grid(2, (low, high))[:2]

@@ -39,7 +39,7 @@ def test_measured_divergence_stays_below_the_claim(name, offset):
     replaced = name != "add"
     G0 = math.sqrt(2.0) * 2.0 * math.tanh(0.5 * offset)
     mu = (2.0 if replaced else 1.0) * G0 / guard
-    u, weight = grid_2d(200, 160)
+    u, weight = grid_2d()
     p, q = (
         density_2d(u, *derivatives(u, rows, offset), sigma2=sigma2, m=m, guard=guard)
         for rows in CASES[name]
