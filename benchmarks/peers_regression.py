@@ -135,7 +135,7 @@ def markdown(lines: list[str]) -> str:
     table = [head, "| --- | --- |" + " ---: |" * len(EPSILONS)]
     for name, size in sizes.items():
         for mechanism in dict.fromkeys(r[3] for r in rows if r[3] != "none"):
-            values = " | ".join(cells[name, mechanism, f"{e:g}"] for e in EPSILONS)
+            values = " | ".join(cells.get((name, mechanism, f"{e:g}"), "") for e in EPSILONS)
             table.append(f"| {name} ({size}) | {mechanism} | {values} |")
         exact = f"| {name} ({size}) | least squares, not private |"
         table.append(exact + f" {cells[name, 'none', 'inf']} |" * len(EPSILONS))

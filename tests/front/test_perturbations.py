@@ -71,7 +71,7 @@ def test_gaussian_repairs_the_curvature():
         assert values[0] >= mechanism.noise_edge * (1 - 1e-9)
         if curvature == "floor":
             expected = np.maximum(np.linalg.eigvalsh(raw), mechanism.noise_edge)
-            np.testing.assert_allclose(values, expected, rtol=1e-9)
+            np.testing.assert_allclose(values, expected, rtol=1e-7)
 
 
 def test_stages_reanchor_and_cut_residuals():
@@ -90,9 +90,11 @@ def test_stages_reanchor_and_cut_residuals():
     gradient = -X.T @ y + draw.guards[0]
     H = mechanism.repair(X.T @ X + draw.curvature, [gradient])
     first = -np.linalg.solve(H, gradient)
-    np.testing.assert_allclose(loss.anchor, first, rtol=1e-7)
+    np.testing.assert_allclose(loss.anchor, first, rtol=1e-6)
     cut = np.clip(X @ first - y, -0.3, 0.3)
-    np.testing.assert_allclose(loss.gradient, X.T @ cut + draw.guards[1], rtol=1e-7)
+    np.testing.assert_allclose(
+        loss.gradient, X.T @ cut + draw.guards[1], rtol=1e-7, atol=2e-6
+    )  # the grid of releases
 
 
 def test_linear_takes_the_gradient_bound_from_the_constraints():
