@@ -282,6 +282,7 @@ def _shape(erm: ERM, settings: Settings, constants: Constants) -> dict[str, Any]
             "dimension": erm.dimension,
             "hessian_rank": rank,
             "hessian_range": constants.hessian_range,
+            "gradient_range": constants.hessian_range or rank,
             "trace": constants.trace,
             "frobenius": constants.frobenius,
         }
@@ -317,11 +318,14 @@ def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
     mechanism = settings.mechanism
     if erm.outputs is not None:
         _check_outputs(erm, settings)
-    if isinstance(mechanism, Gaussian) and mechanism.stages > 1 and touches_records:
-        raise OptionError(
-            "Gaussian: stages > 1 releases the quadratic form of a squared loss; use a solver that "
-            "works on it (any conic solver, or STOTOS with variant='newton')."
-        )
+    if isinstance(mechanism, Gaussian) and touches_records:
+        quadratic = all(loss.quadratic for loss, _ in erm.losses)
+        if quadratic or mechanism.stages > 1:
+            raise OptionError(
+                "Gaussian: for squared losses the ensemble, and stages > 1 always, release the "
+                "quadratic form of a squared loss and repair its curvature; use a solver that "
+                "works on it (any conic solver, or STOTOS with variant='newton')."
+            )
 
 
 def _check_outputs(erm: ERM, settings: Settings) -> None:

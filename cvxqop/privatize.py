@@ -42,7 +42,7 @@ def privatize(
     epsilon: float,
     delta: float,
     adjacency: Adjacency = "replace_one",
-    perturbation: str | Perturbation = "wishart",
+    perturbation: str | Perturbation = "auto",
     anchor: Any = None,
     radius: float | None = None,
     accuracy: float = 1e-6,
@@ -60,14 +60,15 @@ def privatize(
 
     The problem is  minimise Σ_i φ(a_i'θ + c_i) + r(θ) over θ in C,  with private records
     (a_i, c_i). It is solved with ½(θ−θ0)'S(θ−θ0) + a'(θ−θ0) added to the objective, S a random
-    Wishart matrix and a a Gaussian vector, both scaled by the exact privacy accountant. The
+    matrix and a a Gaussian vector, both scaled by the exact privacy accountant. The
     release is written into the variables; nothing else of the problem is touched.
 
     Parameters
     ----------
     problem : cvxpy.Problem
-        Minimise a squared loss of affine expressions in private data plus any convex public
-        regulariser, subject to any convex public constraints.
+        Minimise a loss of affine expressions in private data (squared, Huber, logistic, squared
+        hinge, multinomial logistic, or ``declared``) plus any convex public regulariser, subject to
+        any convex public constraints.
     private : list
         The private arrays (matched by value), constants or parameters (by identity). Row i of each
         belongs to record i.

@@ -40,7 +40,7 @@ class Settings:
     epsilon: float
     delta: float
     adjacency: Adjacency = "replace_one"
-    perturbation: str | Perturbation = "wishart"
+    perturbation: str | Perturbation = "auto"
     anchor: Any = None
     radius: float | None = None
     accuracy: float = 1e-6

@@ -50,6 +50,7 @@ def table(train, plain_steps):
             options["max_iter"] = plain_steps
         plan = cvxqop.plan(
             problem, private=list(train), bounds=BOUNDS, epsilon=1, delta=DELTA, seed=2,
+            perturbation="wishart",
             solver=solver, solver_options=options,
         )  # fmt: skip
         start = time.perf_counter()

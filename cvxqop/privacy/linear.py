@@ -7,7 +7,9 @@ With m = G/s_a and ε̃ = ε − ρ log(1 + L/μ), the privacy loss is Z = v X +
     GLM, replace_one   v = 2m,  X Rayleigh distributed    (the shift lies in a plane)
     other losses       v = m or 2m, X ~ χ_d               (the direction of the shift is free)
 
-that is X ~ χ with 1, 2 and d degrees of freedom.
+that is X ~ χ with 1, 2 and d degrees of freedom. Where the gradients of a record stay in a subspace
+of r dimensions at every θ (k outputs of one row: r = k), the shift stays in it, or in the span of
+two, and only the part of a in there can meet it: χ with r or 2r degrees of freedom.
 """
 
 from __future__ import annotations
@@ -200,9 +202,11 @@ class CalibratedLinear:
     @property
     def freedom(self) -> int:
         """Dimension of the space in which the direction of the shift may depend on the output."""
-        if self.sensitivity.hessian_rank > 1:
-            return self.sensitivity.dimension
-        return min(self.sensitivity.dimension, 2 if self._replaced else 1)
+        s = self.sensitivity
+        held = 1 if s.hessian_rank == 1 else s.gradient_range
+        if held is None:
+            return s.dimension
+        return min(s.dimension, 2 * held if self._replaced else held)
 
     @property
     def shift(self) -> float:
@@ -296,11 +300,11 @@ def _exact(
     mu_release = start.release.mu if start.release else 0.0
 
     def at(part: float) -> CalibratedLinear:
-        """The mechanism whose determinants take that part of ε; never less ridge than e^−14 L.
+        """The mechanism whose determinants take that part of ε; never less ridge than e^−7 L.
 
         A millionth of what one record can have hardly shows, and keeps the problem well-posed.
         """
-        paid = min(part * epsilon / rank, 14.0)
+        paid = min(part * epsilon / rank, 7.0)
         trial = replace(start, ridge=L / math.expm1(paid) * UP)
         left = epsilon - trial.paid
         v = largest_shift(left, delta, start.freedom, mu_release=mu_release)

@@ -43,6 +43,9 @@ class Sensitivity:
     hessian_range : int, optional
         Dimension of a subspace that holds the range of ∇²ℓ(θ; z) at every θ; it may depend on the
         record z, but not on θ. ρ for quadratic losses; None stands for d.
+    gradient_range : int, optional
+        Dimension of a subspace that holds ∇ℓ(θ; z) at every θ; it may depend on the record z, but
+        not on θ. Only the linear mechanism asks for it. None stands for d.
     trace, frobenius : float, optional
         T ≥ tr ∇²ℓ and F ≥ ‖∇²ℓ‖_F; None stands for ρL and √ρ L.
     gradient : float, optional
@@ -83,6 +86,7 @@ class Sensitivity:
     anchor_error: float | None = None
     outputs: int = 1
     hessian_range: int | None = None
+    gradient_range: int | None = None
 
     def __post_init__(self) -> None:
         if self.outputs > 1 and not self.quadratic:

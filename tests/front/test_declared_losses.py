@@ -52,6 +52,7 @@ def test_release(adjacency, solver):
     """Within a few σ_rel of the minimiser of the same perturbed objective (false alarm 1e-11)."""
     X, y, theta, problem = poisson()
     options = {**PAY, "epsilon": 20.0, "adjacency": adjacency, "solver": solver, "seed": 7}
+    options["perturbation"] = "wishart"
     plan = cvxqop.plan(problem, private=[X, y], declared=EXP, **options)
     assert float(plan.profile(20.0)) <= 1e-6
     assert plan.mechanism.describe()["calibration"] == "spectral"
@@ -75,8 +76,9 @@ def test_release(adjacency, solver):
 def test_large_and_small_epsilon():
     X, y, theta, problem = poisson(n=20_000)
     solution = cvxqop.privatize(
-        problem, private=[X, y], declared=EXP, epsilon=1e6, delta=1e-6, adjacency="add_remove"
-    )
+        problem, private=[X, y], declared=EXP, epsilon=1e6, delta=1e-6, adjacency="add_remove",
+        perturbation="wishart",
+    )  # fmt: skip
     exact = exact_poisson(X, y, np.zeros((3, 3)), np.zeros(3))
     assert np.linalg.norm(solution[theta] - exact) < 5e-3
     X, y, theta, problem = poisson()

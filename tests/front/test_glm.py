@@ -141,7 +141,7 @@ def test_squared_loss_by_stotos(variant):
     theta = cp.Variable(4)
     problem = cp.Problem(cp.Minimize(cp.sum_squares(X @ theta - y) + 300 * cp.norm1(theta)))
     bounds = cvxqop.Bounds(row_norm=1.0, offset=1.0)
-    options = {**PAY, "bounds": bounds, "seed": 2, "private": [X, y]}
+    options = {**PAY, "bounds": bounds, "seed": 2, "private": [X, y], "perturbation": "wishart"}
     plan = cvxqop.plan(
         problem,
         solver="STOTOS",

@@ -12,7 +12,12 @@ import scipy.sparse as sp
 import cvxqop
 from cvxqop.privacy.noise import Randomness
 
-PAY = {"bounds": cvxqop.Bounds(1.0, 1.0), "epsilon": 1.0, "delta": 1e-6}
+PAY = {
+    "bounds": cvxqop.Bounds(1.0, 1.0),
+    "epsilon": 1.0,
+    "delta": 1e-6,
+    "perturbation": "wishart",
+}
 SKIP = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CodeType)
 
 
@@ -200,6 +205,7 @@ def test_a_declared_loss_leaks_nothing(caplog, capfd):
     problem = cp.Problem(cp.Minimize(loss + cp.norm1(theta)), [cp.norm(theta, 2) <= 1])
     declared = cvxqop.Declared(np.exp(1.0), anchor_gradient=2.0)
     pay = {"private": [X, y], "declared": declared, "epsilon": 1.0, "delta": 1e-6, "seed": 4}
+    pay["perturbation"] = "wishart"
     with pytest.raises(cvxqop.AccuracyError) as caught:
         cvxqop.privatize(problem, solver_options={"max_iter": 1}, **pay)
     with caplog.at_level(logging.DEBUG):

@@ -72,7 +72,7 @@ def test_large_epsilon_gives_the_lasso():
     X, y = records(n=100_000)
     X /= np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None]
     problem, theta = lasso(X, y)
-    options = {**PAY, "epsilon": 1e6}
+    options = {**PAY, "epsilon": 1e6, "perturbation": "wishart"}
     plan = cvxqop.plan(problem, private=[X, y], **options)
     assert any("never falls below" in text for text in plan.warnings)
     released = plan.run()[theta]
@@ -185,12 +185,18 @@ def test_perturbed_quadratic_is_the_sum_plus_the_draw():
     theta = cp.Variable(5)
     anchor = np.full(5, 0.1)
     loss = cvxqop.private_loss(
-        cp.sum_squares(X @ theta - y), private=[X, y], seed=9, anchor=anchor, **PAY
-    )
-    draw = loss.guarantee.mechanism.draw(Randomness(9).fresh()[0])
-    np.testing.assert_allclose(loss.hessian, 2 * X.T @ X + draw.curvature, rtol=1e-12)
+        cp.sum_squares(X @ theta - y), private=[X, y], seed=9, anchor=anchor,
+        perturbation="wishart", **PAY,
+    )  # fmt: skip
+    mechanism = loss.guarantee.mechanism
+    draw = mechanism.draw(Randomness(9).fresh()[0])
+    grid, slope_grid = (grid.spacing for grid in mechanism.grids)
+    expected = 2 * X.T @ X + draw.curvature + 5 * grid * np.eye(5)  # what rounding may take
+    np.testing.assert_allclose(loss.hessian, expected, rtol=1e-12, atol=0.5001 * grid)
     residual = np.clip(X @ anchor - y, -1.0, 1.0)
-    np.testing.assert_allclose(loss.gradient, 2 * X.T @ residual + draw.guard, rtol=1e-9)
+    np.testing.assert_allclose(
+        loss.gradient, 2 * X.T @ residual + draw.guard, rtol=1e-12, atol=0.5001 * slope_grid
+    )
 
 
 def test_common_minimiser_needs_no_guard():
@@ -220,12 +226,15 @@ def test_public_record_weights():
     weights = np.linspace(0.5, 2.0, 200)
     theta = cp.Variable(5)
     loss = cp.sum(cp.multiply(weights, cp.square(X @ theta - y)))
-    private = cvxqop.private_loss(loss, private=[X, y], seed=1, **PAY)
+    private = cvxqop.private_loss(loss, private=[X, y], seed=1, perturbation="wishart", **PAY)
     assert private.guarantee.mechanism.sensitivity.smoothness == pytest.approx(2.0 * 2.0)
     from cvxqop.privacy.noise import Randomness
 
     S = private.guarantee.mechanism.draw(Randomness(1).fresh()[0]).curvature
-    np.testing.assert_allclose(private.hessian - S, 2 * X.T @ (weights[:, None] * X), rtol=1e-9)
+    rounding = 6 * private.guarantee.mechanism.grids[0].spacing
+    np.testing.assert_allclose(
+        private.hessian - S, 2 * X.T @ (weights[:, None] * X), rtol=1e-9, atol=rounding
+    )
 
 
 def test_units_of_the_data():
@@ -238,8 +247,9 @@ def test_units_of_the_data():
         problem = cp.Problem(cp.Minimize(cp.sum_squares(rows @ theta - target)))
         bounds = cvxqop.Bounds(row_norm=scale, offset=scale)
         return cvxqop.plan(
-            problem, private=[rows, target], bounds=bounds, epsilon=2.0, delta=1e-6
-        ).mechanism
+            problem, private=[rows, target], bounds=bounds, epsilon=2.0, delta=1e-6,
+            perturbation="wishart",
+        ).mechanism  # fmt: skip
 
     one, many = mechanism(1.0), mechanism(100.0)
     assert many.sigma2 == pytest.approx(1e4 * one.sigma2, rel=1e-12)
@@ -251,7 +261,8 @@ def test_noise_ignores_the_regulariser_and_follows_the_loss():
     theta = cp.Variable(5)
 
     def sigma2(objective):
-        return cvxqop.plan(cp.Problem(cp.Minimize(objective)), private=[X, y], **PAY).mechanism
+        problem = cp.Problem(cp.Minimize(objective))
+        return cvxqop.plan(problem, private=[X, y], perturbation="wishart", **PAY).mechanism
 
     half = sigma2(0.5 * cp.sum_squares(X @ theta - y) + 0.5 * cp.sum_squares(theta))
     other = sigma2(0.5 * cp.sum_squares(X @ theta - y) + 7.0 * cp.sum_squares(theta))
@@ -297,7 +308,7 @@ def test_json_and_html():
     data = json.loads(solution.to_json())
     assert data["epsilon"] == 1.0
     assert len(data["values"]["theta"]) == 5
-    assert "σ²" in solution._repr_html_()
+    assert "Gaussian quadratic" in solution._repr_html_()
 
 
 def test_plan_prints_and_warns():

@@ -223,3 +223,37 @@ def test_refusals():
 
 def test_a_bound_that_is_smaller_than_the_clip_stays():
     assert Linear(clip=3.0).calibrate(1.0, 1e-6, sensitivity(gradient=2.0)).gradient == 2.0
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0])
+def test_multinomial_density_stays_below_the_chi_of_its_gradients(epsilon):
+    """No record against one, three classes, one feature: the log-ratio of the outputs is explicit.
+
+    With no record θ = −a/μ; with one, a = −∇ℓ(θ) − μθ and the density gains det(I + ∇²ℓ/μ). 200,000
+    draws of the first; a false alarm needs six standard errors.
+    """
+    s = sensitivity(
+        dimension=3, smoothness=0.5, hessian_rank=2, gradient_range=2, gradient=math.sqrt(2.0)
+    )
+    mechanism = Linear().calibrate(epsilon, 1e-2, s)
+    mu, scale = mechanism.ridge, mechanism.guard_scale
+    a = scale * np.random.default_rng(6).standard_normal((200_000, 3))
+    theta = -a / mu
+    p = np.exp(theta - theta.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    shifted = a - (p - np.array([1.0, 0.0, 0.0]))
+    hessian = p[:, :, None] * np.eye(3) - p[:, :, None] * p[:, None, :]
+    gain = np.linalg.slogdet(np.eye(3) + hessian / mu)[1]
+    ratio = np.exp((np.sum(a**2, axis=1) - np.sum(shifted**2, axis=1)) / (2 * scale**2) + gain)
+    claim = float(mechanism.profile(epsilon))
+    for loss in (
+        np.maximum(ratio - math.exp(epsilon), 0),
+        np.maximum(1 - math.exp(epsilon) * ratio, 0),
+    ):
+        error = loss.std() / math.sqrt(len(loss))
+        assert loss.mean() <= claim + 6 * error
+    free = Linear().calibrate(epsilon, 1e-2, sensitivity(
+        dimension=3, smoothness=0.5, hessian_rank=2, gradient=math.sqrt(2.0)
+    ))  # fmt: skip
+    assert mechanism.guard_scale < free.guard_scale
+    assert mechanism.freedom == 2
