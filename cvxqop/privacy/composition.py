@@ -176,8 +176,8 @@ def compose(curves: Sequence[Curve], epsilon: float) -> Composed:
     >>> exact <= bound <= 1.05 * exact
     True
     """
-    smallest = min(curve.epsilon[-1] for curve in curves)
     largest = min(max(curve.epsilon[-1] for curve in curves), 8.0 * epsilon)
+    smallest = min(largest, *(curve.epsilon[-1] for curve in curves))
     step = max(smallest / (8 * CELLS), (epsilon + largest) / LARGEST_GRID)
     top = math.ceil((epsilon + largest) / step)
     total: _Losses | None = None

@@ -122,7 +122,7 @@ def as_array(data: Any, name: str) -> Any:
     """``data`` itself if it has a shape, a real dtype and slices."""
     array = data.to_numpy() if hasattr(data, "to_numpy") else data
     complete = all(hasattr(array, name) for name in ("shape", "dtype", "__getitem__"))
-    if not complete or len(array.shape) == 0:
+    if not (complete or is_sparse(array)) or len(array.shape) == 0:
         raise ProblemError(
             f"{name} must be an array, a memory map, a sparse matrix, a DataFrame or a list of "
             f"blocks of rows, not {type(data).__name__}."

@@ -320,3 +320,12 @@ def test_large_epsilon_falls_back_to_adding_up():
     budget.spend(600.0, 5e-7)
     assert budget.profile(1000.0) == pytest.approx(1e-6, rel=1e-12)
     assert float(wishart.profile(1.0, 0.1, 10)) > 0.0
+
+
+def test_a_release_that_no_small_budget_covers_is_refused():
+    """The grid of the composition is that of the budget, however large the ε of the release."""
+    mechanism = Linear().calibrate(1e6, 1e-6, sensitivity(gradient=1.0), radius=1.0, accuracy=1e-6)
+    budget = Budget(1e-3, 1e-12)
+    with pytest.raises(BudgetError, match="would exceed"):
+        budget.spend(1e6, 1e-6, mechanism=mechanism)
+    assert budget.history == ()

@@ -79,7 +79,7 @@ SPELLINGS: tuple[Any, ...] = (
     lambda e: flat(column(e).T),
     lambda e: cp.vec(e, order="F"),
     lambda e: -1 * (e * -1),
-    lambda e: e[:],
+    lambda e: e[:] if e.ndim else e,
     lambda e: cp.conj(e),
 )
 
@@ -127,7 +127,7 @@ TERMS: tuple[Recipe, ...] = (
     _glm("logistic", True, True),
     _glm("huber", True, True),
     lambda o: cp.sum_squares(o.X @ o.V - o.Y),
-    lambda o: cp.norm(3 * (o.X @ o.V) + o.row - o.Y, "fro") ** 2 / o.n,
+    lambda o: cp.norm(3 * (o.X @ o.V) + o.row - o.Y, "fro") ** 2 / 4,
     lambda o: cp.mean(cp.square(o.Y - o.X @ (2 * o.V) - np.ones((o.n, 1)) @ o.row)),
     lambda o: cp.sum(cp.square(o.X @ o.V + o.c)),
     lambda o: cp.sum(cp.log_sum_exp(o.X @ o.V, axis=1)) - cp.sum(cp.multiply(o.T, o.X @ o.V)),
