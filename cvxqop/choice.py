@@ -28,8 +28,12 @@ from cvxqop.solve.terms import NotSplittable
 
 __all__ = ["CANDIDATES", "Candidate", "choose", "default_radius", "reference_curvature"]
 
-CANDIDATES: tuple[Perturbation, ...] = (Gaussian(stages=2), Gaussian(), Wishart(), Linear())
-"""The mechanisms that keep the user's loss, the preferred one of equals first."""
+CANDIDATES: tuple[Perturbation, ...] = (Gaussian(), Wishart(), Linear())
+"""The mechanisms that keep the user's loss, the preferred one of equals first.
+
+Stages of the Gaussian ensemble are not among them: they cut residuals, which is another loss where
+most residuals are large.
+"""
 
 AMPLE = 10.0
 """Where n is private: curvature of the data over the largest ridge of the candidates."""
@@ -102,8 +106,6 @@ def choose(
     candidates = []
     for perturbation in CANDIDATES:
         if releases_quadratic and isinstance(perturbation, Linear):
-            continue
-        if isinstance(perturbation, Gaussian) and perturbation.stages > 1 and not erm.quadratic:
             continue
         trial = replace(settings, perturbation=perturbation)
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cvxqop.privacy.calibrated_wishart import CalibratedWishart
-from cvxqop.privacy.gaussian import CalibratedGaussian
+from cvxqop.privacy.gaussian import CalibratedGaussian, Gaussian
 from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.privacy.wishart_mechanism import Wishart
@@ -61,6 +61,12 @@ def assumptions_of(
             f"ζ = {settings.mechanism.clip:g}: what is minimised is not the loss as written but "
             "the one whose slope is cut to ±ζ/‖a‖ (for a squared loss Huber's), a bias that "
             "neither more records nor a larger epsilon removes."
+        )
+    if isinstance(settings.mechanism, Gaussian) and settings.mechanism.stages > 1:
+        sentences.append(
+            "From the second stage on residuals are cut to a part of their bound: where many are "
+            "larger, what is minimised is not the squared loss as written, a bias that neither "
+            "more records nor a larger epsilon removes."
         )
     sentences += _paper_assumption(settings, constants)
     sentences.append(
