@@ -159,7 +159,10 @@ def draw(exact, scores, lambdas, coefficients, names, file):
         axes.axvline(LAMBDA, color="black", linestyle=":", linewidth=0.8, label="λ of the table")
         axes.set(xscale="log", xlabel="λ", title=title)
     middle.set_ylabel("coefficient")
-    right.sharey(middle)
+    ends = (axes.get_ylim() for axes in (middle, right))
+    low, high = zip(*ends, strict=True)
+    for axes in (middle, right):
+        axes.set_ylim(min(low), max(high))
     lines = right.get_legend_handles_labels()
     corner.legend(*lines, loc="center", frameon=False, title="Coefficients below")
     figure.savefig(file, dpi=120)
