@@ -67,7 +67,7 @@ CLASSIFICATION = tuple(
     Method(
         f"cvxqop, {title}, {'intercept' if intercept else 'no intercept'}",
         partial(logistic, perturbation=perturbation, intercept=intercept),
-        draws=5,
+        draws=2,
     )
     for title, perturbation in (("Wishart (default)", "wishart"), ("Linear", "linear"))
     for intercept in (True, False)

@@ -6,8 +6,9 @@ Hyperparameters follow from public numbers by rules fixed before anything was me
   and never more than half (large batches, as Ponomareva et al. 2023 advise);
 - gradients clipped at 1, which bounds them at θ = 0;
 - the step of stochastic gradient descent on a smooth convex function (Lan 2012),
-  min(1/L, D/(v √steps)), L the smoothness of the mean loss, D = 1 the radius that cvxqop's
-  default supposes too, v = √d σ/batch the size of the noise in one step;
+  min(1/L, D/(v √steps)), L the smoothness of the mean loss, D the radius that cvxqop's default
+  supposes too (1 for least squares, 2√d/R for logistic regression with d coefficients and rows of
+  norm R), v = √d σ/batch the size of the noise in one step;
 - the answer is the mean of the second half of the iterates.
 
 The noise multiplier σ is the library's own calibration by numerical composition, for Poisson
@@ -27,7 +28,7 @@ from method import Array, Draw, Fit, Method, Task, with_ones
 
 STEPS = 1000
 CLIP = 1.0
-DRAWS = 5
+DRAWS = 3
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 
@@ -55,8 +56,12 @@ def noise_multiplier(epsilon: float, delta: float, rate: Fraction) -> float:
 
 
 @lru_cache
-def trainer(logistic: bool) -> Any:
-    """The compiled loop: rows, targets, batches, step, noise, batch size, key to a mean iterate."""
+def trainer(logistic: bool, n: int, d: int, width: int) -> Any:
+    """The loop, compiled for n rows of d features and batches of at most this width.
+
+    Its arguments are rows, targets, batches, step, noise, batch size and key; it returns the mean
+    of the second half of the iterates.
+    """
     os.environ.setdefault("XLA_FLAGS", ONE_THREAD)
     import jax
     import jax.numpy as jnp
@@ -86,25 +91,30 @@ def trainer(logistic: bool) -> Any:
         _, path = jax.lax.scan(one, (start, privatizer.init(start)), batches)
         return path[STEPS // 2 :].mean(axis=0)
 
+    empty = np.full((STEPS, width), -1, dtype=np.int32)
+    rows, targets = np.zeros((n, d), dtype=np.float32), np.zeros(n, dtype=np.float32)
+    train(rows, targets, empty, 0.1, 1.0, 1.0, jax.random.key(0))
     return train
 
 
 def prepare(task: Task, X: Array, y: Array, seed: int, *, logistic: bool) -> Draw:
     """Logistic regression gets a column of ones; least squares has centred data."""
-    train = trainer(logistic)
+    rows = (with_ones(X) if logistic else X).astype(np.float32)
+    rate = sampling_rate(task.n)
+    size = float(rate * task.n)
+    width = min(task.n, math.ceil(size + 8.0 * math.sqrt(size)))
+    train = trainer(logistic, *rows.shape, width)
+
     import jax
     from jax_privacy import batch_selection
 
-    rows = (with_ones(X) if logistic else X).astype(np.float32)
     targets = y.astype(np.float32)
     smoothness = 0.5 if logistic else 1.0
-    rate = sampling_rate(task.n)
-    size = float(rate * task.n)
+    radius = math.sqrt(2.0 * rows.shape[1]) if logistic else 1.0
     noise = CLIP * noise_multiplier(task.epsilon, task.delta, rate)
     spread = math.sqrt(rows.shape[1]) * noise / size
-    step = min(1.0 / smoothness, 1.0 / (spread * math.sqrt(STEPS)))
+    step = min(1.0 / smoothness, radius / (spread * math.sqrt(STEPS)))
     sampler = batch_selection.CyclicPoissonSampling(sampling_prob=float(rate), iterations=STEPS)
-    width = min(task.n, math.ceil(size + 8.0 * math.sqrt(size)))
     rng = np.random.default_rng(seed)
 
     def draw() -> Fit:
@@ -115,7 +125,6 @@ def prepare(task: Task, X: Array, y: Array, seed: int, *, logistic: bool) -> Dra
         theta = np.asarray(train(rows, targets, batches, step, noise, size, key), dtype=float)
         return Fit(theta[:-1], float(theta[-1])) if logistic else Fit(theta)
 
-    draw()  # compile
     return draw
 
 

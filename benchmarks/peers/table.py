@@ -79,7 +79,7 @@ def results_page() -> str:
     intro = (
         "Median and its standard error over splits × releases, from `results/peers/*.csv`; see "
         "`benchmarks/README.md` for how. add_remove, δ = 1e-6 (diffprivlib: δ = 0). Times are "
-        "processor time, medians over ε: setup does not depend on records."
+        "processor time, medians over ε; setup does not depend on records."
     )
     return "\n".join(["# Beside other methods", "", intro, "", *full("regression"), "",
                       *full("classification"), ""])  # fmt: skip
@@ -155,11 +155,12 @@ STYLES = {
 
 
 def plotted(rows: list[Row]) -> dict[str, tuple[str, str, str]]:
-    """Methods that are drawn, and how; of a pair the one with intercept."""
+    """Methods that are drawn, and how: of a pair the one with intercept, none that is off scale."""
     styles = {}
-    for (method,) in grouped(rows, "method"):
+    for (method,), some in grouped(rows, "method").items():
         keys = [key for key in STYLES if method.startswith(key)]
-        if keys and not ("no intercept" in method and "diffprivlib" not in method):
+        useless = sum(float(row["score_median"]) < WORST for row in some) > len(some) / 2
+        if keys and not useless and ("no intercept" not in method or "diffprivlib" in method):
             styles[method] = STYLES[max(keys, key=len)]
     return styles
 
