@@ -55,13 +55,20 @@ def logistic(
 
 
 REGRESSION = (
-    Method("cvxqop, Wishart (default)", partial(least_squares, perturbation="wishart")),
-    Method("cvxqop, Gaussian", partial(least_squares, perturbation="gaussian")),
-    Method(
-        "cvxqop, Gaussian, 2 stages",
-        partial(least_squares, perturbation=cvxqop.Gaussian(stages=2)),
+    *(
+        Method(
+            f"cvxqop, Gaussian, {title}",
+            partial(least_squares, perturbation=cvxqop.Gaussian(stages=stages)),
+            draws=5,
+        )
+        for title, stages in (("2 stages (default)", 2), ("6 stages", 6), ("1 stage", 1))
     ),
-    Method("cvxqop, Linear, Huber loss", partial(least_squares, perturbation="linear", huber=True)),
+    Method("cvxqop, Wishart", partial(least_squares, perturbation="wishart"), draws=5),
+    Method(
+        "cvxqop, Linear, Huber loss",
+        partial(least_squares, perturbation="linear", huber=True),
+        draws=5,
+    ),
 )
 CLASSIFICATION = tuple(
     Method(
@@ -69,6 +76,6 @@ CLASSIFICATION = tuple(
         partial(logistic, perturbation=perturbation, intercept=intercept),
         draws=2,
     )
-    for title, perturbation in (("Wishart (default)", "wishart"), ("Linear", "linear"))
+    for title, perturbation in (("Linear (default)", "linear"), ("Wishart", "wishart"))
     for intercept in (True, False)
 )

@@ -143,9 +143,10 @@ def filled(page: str) -> str:
 
 
 STYLES = {
-    "cvxqop, Wishart (default)": ("#0072B2", "-", "o"),
-    "cvxqop, Gaussian": ("#56B4E9", "-", "s"),
+    "cvxqop, Wishart": ("#0072B2", "-", "o"),
+    "cvxqop, Gaussian, 1 stage": ("#56B4E9", "-", "s"),
     "cvxqop, Gaussian, 2 stages": ("#009E73", "-", "D"),
+    "cvxqop, Gaussian, 6 stages": ("#7F3C8D", "-", "P"),
     "cvxqop, Linear": ("#CC79A7", "-", "^"),
     "AdaSSP, exact": ("#E69F00", "--", "v"),
     "LOP after RKW23": ("#D55E00", "--", "x"),
