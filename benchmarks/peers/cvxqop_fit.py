@@ -61,7 +61,7 @@ REGRESSION = (
             partial(least_squares, perturbation=cvxqop.Gaussian(stages=stages)),
             draws=5,
         )
-        for title, stages in (("2 stages (default)", 2), ("6 stages", 6), ("1 stage", 1))
+        for title, stages in (("1 stage (default)", 1), ("2 stages", 2), ("6 stages", 6))
     ),
     Method("cvxqop, Wishart", partial(least_squares, perturbation="wishart"), draws=5),
     Method(
