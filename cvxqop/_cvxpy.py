@@ -148,6 +148,12 @@ class _Writer:
             name, inner = "sum_squares", inner[:1]
         elif name == "power" and exponent(node) == 2:
             name = "square"
+        elif (
+            self.shapes is not None
+            and name in ("norm1", "norm_inf", "pnorm")
+            and "(n," in inner[0]  # over records: of one CVXPY makes a norm1, whatever was written
+        ):
+            name = "norm"
         elif name in ("power", "pnorm"):
             name, p = {"pnorm": "norm"}.get(name, name), exponent(node)
             inner = [inner[0], f"{p:g}" if p in _PLAIN_NUMBERS else "const"]
