@@ -9,6 +9,7 @@ printed with its seed, and the exit status is 1.
 
 from __future__ import annotations
 
+import multiprocessing
 import re
 import sys
 from collections import Counter
@@ -32,15 +33,23 @@ def result(outcome: Outcome) -> str:
     return ORDER[2] if outcome.kind in AFTER else ORDER[1]
 
 
+def attempt(seed: int) -> tuple[Outcome, str]:
+    """The outcome of a trial, and what was wrong with it."""
+    try:
+        return trial(seed), ""
+    except Exception as error:
+        text = f"seed {seed}: {type(error).__name__}: {str(error)[:300]}"
+        return Outcome("wrong", "wrong", "wrong", "wrong"), text
+
+
 def run(seeds: range) -> list[Outcome]:
     """Outcomes of the trials; a wrong one is printed and goes on."""
     outcomes = []
-    for seed in seeds:
-        try:
-            outcomes.append(trial(seed))
-        except Exception as error:
-            print(f"seed {seed}: {type(error).__name__}: {str(error)[:300]}", flush=True)
-            outcomes.append(Outcome("wrong", "wrong", "wrong", "wrong", type(error).__name__))
+    with multiprocessing.Pool() as pool:
+        for outcome, wrong in pool.imap(attempt, seeds):
+            outcomes.append(outcome)
+            if wrong:
+                print(wrong, flush=True)
     return outcomes
 
 
