@@ -4,7 +4,7 @@
 
 1. `LogisticRegression` with its default intercept, which is neither regularised nor bounded, while
    the noise is that of a strongly convex problem. Two data sets that differ in one record of norm
-   at most 1 are fitted 20,000 times each at ε = 1, δ = 0; the event, fixed beforehand, is that the
+   at most 1 are fitted 3,000 times each at ε = 1, δ = 0; the event, fixed beforehand, is that the
    coefficient falls below -5 while the intercept stays within ±2. Clopper-Pearson limits at 97.5%
    each give a lower bound on ε that holds with 95% confidence.
 2. `LinearRegression` with bounds (0, 1): whether the second moments of the features that it
@@ -18,7 +18,7 @@ import warnings
 import numpy as np
 from scipy.stats import beta
 
-FITS = 20_000
+FITS = 3_000
 FIRST_SEED = 10**6
 
 
