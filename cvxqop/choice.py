@@ -13,8 +13,7 @@ import numpy as np
 from cvxqop.backend import Backend
 from cvxqop.case import Case
 from cvxqop.errors import CvxqopError
-from cvxqop.privacy.calibrated_wishart import CalibratedWishart
-from cvxqop.privacy.gaussian import CalibratedGaussian, Gaussian
+from cvxqop.privacy.gaussian import Gaussian
 from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.privacy.wishart_mechanism import Wishart
@@ -25,6 +24,7 @@ from cvxqop.settings import Perturbation, Settings
 from cvxqop.solve.prox import split
 from cvxqop.solve.reach import reach
 from cvxqop.solve.terms import NotSplittable
+from cvxqop.statements import ridge_of
 
 __all__ = ["CANDIDATES", "Candidate", "choose", "default_radius", "reference_curvature"]
 
@@ -161,14 +161,6 @@ def reference_curvature(mechanisms: list[Mechanism], records: int | None) -> flo
 
     With less curvature than that every mechanism returns an answer close to the anchor.
     """
-    ample = AMPLE * max(ridge_of(mechanism) for mechanism in mechanisms)
     if not records:
-        return ample
+        return AMPLE * max(ridge_of(mechanism) for mechanism in mechanisms)
     return records * mechanisms[0].sensitivity.average_curvature
-
-
-def ridge_of(mechanism: Mechanism) -> float:
-    """The curvature that a mechanism adds or raises to."""
-    if isinstance(mechanism, CalibratedGaussian | CalibratedWishart):
-        return mechanism.mean_curvature or mechanism.noise_edge
-    return mechanism.mean_curvature

@@ -12,7 +12,7 @@ from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM, Constants
 from cvxqop.settings import Settings
 
-__all__ = ["assumptions_of", "caveats_of", "declared_assumptions_of", "warnings_of"]
+__all__ = ["assumptions_of", "caveats_of", "declared_assumptions_of", "ridge_of", "warnings_of"]
 
 NEIGHBOURS = {
     "replace_one": "Neighbouring data sets differ in the values of one record; n is public.",
@@ -140,15 +140,20 @@ def caveats_of(settings: Settings, reproducible: bool) -> tuple[str, ...]:
     return tuple(caveats)
 
 
+def ridge_of(mechanism: Mechanism) -> float:
+    """The curvature that a mechanism adds or raises to."""
+    if isinstance(mechanism, CalibratedGaussian | CalibratedWishart):
+        return mechanism.mean_curvature or mechanism.noise_edge
+    return mechanism.mean_curvature
+
+
 def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str, ...]:
     """What is likely to disappoint, or to be wrong, judged by public numbers alone."""
     warnings = []
     radius = settings.radius or 1.0
     smoothness = mechanism.sensitivity.smoothness
-    ridge = mechanism.mean_curvature
+    ridge = ridge_of(mechanism)
     floor = isinstance(mechanism, CalibratedWishart) and mechanism.curvature == "floor"
-    if isinstance(mechanism, CalibratedGaussian | CalibratedWishart):
-        ridge = ridge or mechanism.noise_edge
     if settings.adjacency == "replace_one":
         n = erm.rows.n
         if n > 0 and settings.delta >= 1.0 / n and settings.delta <= 1e-2:
