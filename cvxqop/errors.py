@@ -55,7 +55,7 @@ class BudgetError(CvxqopError, RuntimeError):
 
 
 class AccuracyError(CvxqopError, RuntimeError):
-    """A limit set by the caller ended the solve before the accuracy was certified.
+    """A limit of the caller, or of precision, ended the solve before the accuracy was certified.
 
     Nothing was released. The privacy budget was charged before the noise was drawn and the charge
     stands. The error depends on the data and is for the holder of the data only.

@@ -60,7 +60,7 @@ def privatize(
 
     The problem is  minimise Σ_i φ(a_i'θ + c_i) + r(θ) over θ in C,  with private records
     (a_i, c_i). It is solved with ½(θ−θ0)'S(θ−θ0) + a'(θ−θ0) added to the objective, S a random
-    matrix and a a Gaussian vector, both scaled by the exact privacy accountant. The
+    matrix and a a Gaussian vector, both scaled by the privacy accountant. The
     release is written into the variables; nothing else of the problem is touched.
 
     Parameters
@@ -89,8 +89,8 @@ def privatize(
         the loss has an offset (regression), else 2√D/R (classification); at most the reach of C.
     accuracy : float
         Certified distance Δ of the solve to the exact perturbed minimiser, in units of θ, for
-        losses that are not quadratic: the release adds N(0, σ_rel² I), σ_rel about 14Δ/μ. At least
-        10⁻¹² radius.
+        losses that are not quadratic: the release adds N(0, σ_rel² I), σ_rel about 14 to 30 times
+        Δ/μ, μ that of a Gaussian mechanism with (ε, δ). At least 10⁻¹² radius.
     nonfinite : {"raise", "zero"}
         A record with NaN or infinity is refused, or becomes a zero row.
     solver : str, optional
@@ -279,8 +279,8 @@ def private_loss(
     backend = Backend.of(erm, settings)
     if backend.touches_records and not settings.corrects_anchor:
         raise OptionError(
-            "solver_options: variant='plain' and 'vr' work on the records; a private loss is made "
-            "from their quadratic form. Leave the variant out."
+            "solver_options: variant='plain' and 'svrg' work on the records; a private loss is "
+            "made from their quadratic form. Leave the variant out."
         )
     return release_quadratic(Case.of(erm, settings), backend)
 

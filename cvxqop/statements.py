@@ -23,8 +23,8 @@ ROUNDING = (
     "records, are outside the guarantee."
 )
 ON_GRID = (
-    "Real arithmetic: the released quadratic form lies on a public grid, so that its low-order "
-    "bits say nothing; the rounding of sums over records is outside the guarantee."
+    "Real arithmetic: the released quadratic form lies on a public grid and has no bits below it; "
+    "the rounding of sums over records, and of the noise before, is outside the guarantee."
 )
 
 

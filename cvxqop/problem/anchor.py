@@ -26,7 +26,8 @@ class CommonMinimizer:
 
     The assumption (interpolation) is enforced, not trusted: in every record the argument of the
     loss at the anchor, a'θ0 + c, is cut to ±Rη, so that the guarantee holds for any data. With
-    ``error=0`` no linear guard is needed.
+    ``error=0`` no linear guard is needed. `Wishart(calibration="paper")` with ``error`` > 0 is the
+    exception: it rests on the assumption, and the solution says so.
 
     Parameters
     ----------
