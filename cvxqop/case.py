@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from cvxqop.declaring import check_declared, declared_sensitivity
 from cvxqop.errors import OptionError
 from cvxqop.privacy.gaussian import Gaussian
-from cvxqop.privacy.linear import Linear
+from cvxqop.privacy.linear import CalibratedLinear, Linear
 from cvxqop.privacy.mechanism import Draw, Mechanism, Sensitivity
 from cvxqop.privacy.noise import Noise, Randomness
 from cvxqop.privacy.wishart_mechanism import Wishart
@@ -78,6 +78,7 @@ class Case:
         _check_support(erm, settings, touches_records)
         anchor, offset = resolve_anchor(erm, settings.anchor, settings.bounds)
         constants = erm.constants(settings.bounds, anchor, offset)
+        settings = _with_threshold(settings, constants)
         randomness = Randomness(settings.seed)
         mechanism = settings.mechanism.calibrate(
             settings.epsilon,
@@ -223,8 +224,8 @@ class Case:
 
         The loss is the one whose gradient is clipped where the mechanism says so.
         """
-        erm, mechanism = self.erm, self.settings.mechanism
-        clip = mechanism.clip if isinstance(mechanism, Linear) else None
+        erm, mechanism = self.erm, self.mechanism
+        clip = mechanism.clip if isinstance(mechanism, CalibratedLinear) else None
         if clip is None and not self.weighted:
             if not erm.labelled:
                 self.rows.check_finite()
@@ -268,6 +269,15 @@ class Case:
                 yield A, C, np.stack(columns, axis=1)
             else:
                 yield A, C
+
+
+def _with_threshold(settings: Settings, constants: Constants) -> Settings:
+    """The settings with ``Linear(clip="anchor")`` written as a number."""
+    mechanism = settings.mechanism
+    if not isinstance(mechanism, Linear) or mechanism.clip != "anchor":
+        return settings
+    clip = mechanism.threshold(constants.anchor_gradient)
+    return replace(settings, perturbation=replace(mechanism, clip=clip))
 
 
 def _shape(erm: ERM, settings: Settings, constants: Constants) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -48,12 +48,13 @@ class Linear:
 
     Parameters
     ----------
-    clip : float, optional
+    clip : float or "anchor", optional
         ζ > 0 (LOP-Clip), in units of loss per θ: the gradient of each record is clipped to norm ζ,
-        so that G = ζ. That is minimising the loss whose slope is cut to ±ζ/‖a‖, a the whole row,
-        public columns included; for a squared loss it is Huber's, with a threshold a record. Still
-        convex, it is solved as such, and the answer is biased: it is the clipped loss that is
-        minimised. None takes G from the loss and the constraints.
+        so that G = ζ. "anchor" is ζ = G0, the bound at the anchor: R/2 for a logistic loss at 0,
+        κRB for a squared one. Clipping is minimising the loss whose slope is cut to ±ζ/‖a‖, a the
+        whole row, public columns included; for a squared loss it is Huber's, with a threshold a
+        record. Still convex, it is solved as such, and the answer is biased: it is the clipped
+        loss that is minimised. None takes G from the loss and the constraints.
     calibration : {"exact", "classic"}
         "exact" chooses μ by the utility bound and solves δ(ε) = δ for the smallest s_a; "classic"
         is the closed form of Kifer, Smith and Thakurta 2012, μ = 2L/ε and
@@ -74,24 +75,46 @@ class Linear:
     Linear(clip=1.0, calibration='exact')
     """
 
-    clip: float | None = None
+    clip: float | Literal["anchor"] | None = None
     calibration: str = "exact"
 
     def __post_init__(self) -> None:
-        if self.clip is not None and (
-            isinstance(self.clip, bool)
-            or not isinstance(self.clip, int | float | np.integer | np.floating)
-            or not 0.0 < self.clip < math.inf
+        named = isinstance(self.clip, str) and self.clip == "anchor"
+        if (
+            not named
+            and self.clip is not None
+            and (
+                isinstance(self.clip, bool)
+                or not isinstance(self.clip, int | float | np.integer | np.floating)
+                or not 0.0 < self.clip < math.inf
+            )
         ):
             raise OptionError(
-                f"Linear: clip must be a positive and finite number, not {self.clip!r}. It is the "
-                "largest norm that the gradient of one record may have; None takes that bound from "
-                "the loss and the constraints."
+                f"Linear: clip must be a positive and finite number, or 'anchor', not "
+                f"{self.clip!r}. It is the largest norm that the gradient of one record may have; "
+                "'anchor' takes the bound on it at the anchor, and None that over the constraints."
             )
         if self.calibration not in ("exact", "classic"):
             raise OptionError(
                 f"Linear: calibration must be 'exact' or 'classic', not {self.calibration!r}."
             )
+
+    def threshold(self, anchor_gradient: float) -> float | None:
+        """ζ as a number, for a bound G0 on the gradient of a record at the anchor.
+
+        Raises
+        ------
+        CalibrationError
+            If clip is "anchor" and G0 is 0.
+        """
+        if self.clip != "anchor":
+            return self.clip
+        if not anchor_gradient > 0.0:
+            raise CalibrationError(
+                "Linear: clip='anchor' clips at the bound on a record's gradient at the anchor, "
+                "and that is 0 here: every record has its minimum there. Pass clip a number."
+            )
+        return float(anchor_gradient)
 
     def calibrate(
         self,
@@ -115,7 +138,8 @@ class Linear:
             record may have rank above one, or (ε, δ) is out of range.
         """
         check_privacy(epsilon, delta)
-        bounds = (self.clip, sensitivity.gradient)
+        clip = self.threshold(sensitivity.anchor_gradient)
+        bounds = (clip, sensitivity.gradient)
         G = min((bound for bound in bounds if bound is not None), default=math.inf)
         if not math.inf > G:
             raise CalibrationError(
@@ -128,7 +152,7 @@ class Linear:
                 "curvature covers the growth of the gradient, so it only needs a bound at the "
                 "anchor."
             )
-        if self.clip is not None and sensitivity.hessian_rank != 1:
+        if clip is not None and sensitivity.hessian_rank != 1:
             raise CalibrationError(
                 "Linear: clip holds for losses of GLM form only, one row a record: there clipping "
                 "the gradient is minimising another convex loss. Bound the variable instead."
@@ -140,9 +164,7 @@ class Linear:
         if accuracy is not None:
             share = gaussian_mu(0.5 * epsilon, max(0.25 * delta, 1e-300)) / 7.0
             release = GaussianRelease.of(accuracy, share)
-        start = CalibratedLinear(
-            sensitivity, float(G), 1.0, 1.0, release, self.clip, self.calibration
-        )
+        start = CalibratedLinear(sensitivity, float(G), 1.0, 1.0, release, clip, self.calibration)
         if not classic:
             return _exact(start, epsilon, delta, radius)
         double = 2.0 if sensitivity.adjacency == "replace_one" else 1.0

@@ -227,6 +227,32 @@ def test_the_solution_says_that_another_loss_was_minimised():
     assert solution.to_dict()["mechanism"]["clip"] == 0.25
 
 
+@pytest.mark.parametrize(("loss", "zeta"), [("squared", 1.2), ("logistic", 0.5), ("weighted", 1.0)])
+def test_clip_at_the_anchor(loss, zeta):
+    """ζ is the bound at the anchor, κRB or R/2 times the largest weight, whatever the records."""
+    X, y = people(n=400)
+    theta = cp.Variable(4)
+    target = y if loss == "squared" else np.sign(y)
+    term = cp.sum_squares(X @ theta - y)
+    if loss != "squared":
+        losses = cp.logistic(-cp.multiply(target, X @ theta))
+        weights = np.linspace(0.5, 2.0, 400) if loss == "weighted" else np.ones(400)
+        term = cp.sum(cp.multiply(weights, losses))
+    options = dict(private=[X, target], **FINE)
+    options["bounds"] = cvxqop.Bounds(row_norm=1.0, offset=0.6)
+    answers = []
+    for clip in ("anchor", zeta):
+        plan = cvxqop.plan(
+            cp.Problem(cp.Minimize(term)), perturbation=cvxqop.Linear(clip=clip), **options
+        )
+        solution = plan.run()
+        assert plan.mechanism.clip == pytest.approx(zeta)
+        assert plan.mechanism.gradient == pytest.approx(zeta)
+        assert f"clipped to norm ζ = {zeta:g}" in " ".join(str(solution).split())
+        answers.append(solution[theta])
+    assert answers[0] == pytest.approx(answers[1], abs=1e-8)
+
+
 @pytest.mark.parametrize("calibration", ["exact", "classic"])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("loss", ["squared", "logistic", "clip"])
@@ -285,6 +311,12 @@ def test_refusals_before_anything_is_spent(monkeypatch):
             cp.Problem(cp.Minimize(cp.sum_squares(dirty @ theta - y))),
             budget=budget,
             **{**clipped, "private": [dirty, y]},
+        )
+    with pytest.raises(cvxqop.CalibrationError, match="Pass clip a number"):
+        cvxqop.privatize(
+            cp.Problem(cp.Minimize(cp.sum_squares(X @ theta))),
+            budget=budget,
+            **{**clipped, "private": [X], "perturbation": cvxqop.Linear(clip="anchor")},
         )
     assert budget.history == ()
     for clip in (np.nan, np.inf, -1.0, 0, "1"):

@@ -200,6 +200,17 @@ def test_clip_takes_the_place_of_the_gradient():
         Linear().calibrate(1.0, 1e-6, free)
 
 
+def test_clip_at_the_anchor():
+    """ζ = G0 (κRB for a squared loss), half of G for a logistic loss at 0."""
+    s = sensitivity(gradient=1.0, anchor_gradient=0.5)
+    named, number = (Linear(clip=clip).calibrate(1.0, 1e-6, s) for clip in ("anchor", 0.5))
+    assert named == number
+    assert (named.clip, named.gradient) == (0.5, 0.5)
+    assert named.guard_scale < 0.6 * Linear().calibrate(1.0, 1e-6, s).guard_scale
+    with pytest.raises(CalibrationError, match="Pass clip a number"):
+        Linear(clip="anchor").calibrate(1.0, 1e-6, sensitivity(anchor_gradient=0.0))
+
+
 def test_draw():
     mechanism = Linear().calibrate(1.0, 1e-6, sensitivity(dimension=200))
     draw = mechanism.draw(SeededNoise(np.random.default_rng(0)))
