@@ -54,8 +54,8 @@ class Gaussian:
     stages : int
         Number of times that the gradient is released, each time at the solution of the stage
         before, with every residual cut to ``residual_bound`` from the second stage on. Squared
-        losses only. Each stage reads the records once; six are more accurate than two, and more
-        gain little.
+        losses only. Each stage reads the records once; where most residuals are small six are more
+        accurate than two.
     residual_bound : float, optional
         B', public, in units of the residual, the same in every stage. None is B/(j + 2) in stage
         j ≥ 2, B the bound at the anchor: a quarter, a fifth, …

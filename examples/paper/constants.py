@@ -1,6 +1,6 @@
 """The mean curvature σ²m that privacy asks for, in units of L, against the dimension d.
 
-    python examples/paper/constants.py            # PNG and CSV in docs/paper, about a minute
+    python examples/paper/constants.py            # PNG and CSV in docs/paper, minutes
     python examples/paper/constants.py --quick    # fewer dimensions, seconds
 
 replace_one, records of one row, no guard. Left: figure 2 of the paper, ε = ½, δ = 10⁻², m = 2d and

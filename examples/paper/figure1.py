@@ -1,6 +1,6 @@
 """Figure 1 of the paper: bounds on the utility against δ, exact and inexact solves.
 
-    python examples/paper/figure1.py            # PNG and CSV in docs/paper, one to three minutes
+    python examples/paper/figure1.py            # PNG and CSV in docs/paper, minutes
     python examples/paper/figure1.py --quick    # fewer points, seconds
 
 L = 1, ρ = 1, n = 10, d = 12, D = 1; ε = 1, 2, 3, 4; τ = η = 10⁻³ on the right. replace_one.

@@ -1,6 +1,6 @@
 """Figure 2 of the paper: risk against the radius κ of the domain, as published and honestly.
 
-    python examples/paper/figure2.py            # PNG and CSV in docs/paper, one to five minutes
+    python examples/paper/figure2.py            # PNG and CSV in docs/paper, minutes
     python examples/paper/figure2.py --quick    # fewer radii, runs and records, seconds
 
 ½‖Xθ − y‖² + ‖θ‖₁ over the box ‖θ‖_∞ ≤ κ; ε = ½, δ = 10⁻², replace_one.
@@ -19,7 +19,7 @@ from cvxqop.privacy import paper
 BOUND = 4 * published.ROW_NORM  # |y| ≤ 20, four deviations of x'θ; public, records are cut to it
 TARGETS = cvxqop.Bounds(row_norm=published.ROW_NORM, offset=BOUND)
 CLIP = published.ROW_NORM * BOUND  # ζ = ξB, the largest gradient at the anchor 0
-ANCHOR_ERROR = 1.3  # ‖0.1 g‖ in 100 dimensions stays below it, but for 1 in 10,000
+ANCHOR_ERROR = 1.3  # ‖0.1 g‖ in 100 dimensions stays below it, but for 1 in 50,000
 LARGE = 30_000
 
 HONEST = {
