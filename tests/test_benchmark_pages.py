@@ -34,3 +34,77 @@ def test_another_number_would_be_seen(table):
     changed = re.sub(r"(\d\.\d\d)\d ±", r"\g<1>x ±", page, count=1)
     assert changed != page
     assert table.filled(changed) == page
+
+
+def scores(table, kind):
+    """Median and standard error by data set, method and ε."""
+    return {
+        (r["dataset"], r["method"], r["epsilon"]): (float(r["score_median"]), float(r["score_se"]))
+        for r in table.read(kind)[1]
+    }
+
+
+def behind(found, one, other):
+    """Cells where a method is below another by more than two standard errors, and than 0.005."""
+    return [
+        (name, epsilon)
+        for name, method, epsilon in found
+        if method == one
+        and found[name, other, epsilon][0] - found[name, one, epsilon][0]
+        > max(0.005, 2 * found[name, other, epsilon][1], 2 * found[name, one, epsilon][1])
+    ]
+
+
+def mean(found, method, epsilon):
+    values = [v for (_, m, e), (v, _) in found.items() if (m, e) == (method, epsilon)]
+    return sum(values) / len(values)
+
+
+def test_what_the_page_says_of_regression(table):
+    found = scores(table, "regression")
+    one, two, six = (
+        f"cvxqop, Gaussian, {stages}" for stages in ("1 stage (default)", "2 stages", "6 stages")
+    )
+    adassp, sgd, lop = (
+        "AdaSSP, exact accounting",
+        "DP-SGD, jax-privacy",
+        "LOP after RKW23, Huber loss",
+    )
+    assert not behind(found, two, adassp)
+    assert not behind(found, two, sgd)
+    assert not behind(found, two, lop)
+    assert not behind(found, six, two)
+    assert not behind(found, one, adassp)
+    level = [mean(found, one, epsilon) - mean(found, sgd, epsilon) for epsilon in table.EPSILONS]
+    assert max(map(abs, level)) < 0.01
+    gaps = [mean(found, two, epsilon) - mean(found, sgd, epsilon) for epsilon in table.EPSILONS]
+    assert 0.075 < gaps[0] < 0.085
+    assert 0 < min(gaps) <= max(gaps[1:]) < 0.035
+    assert {name for name, _ in behind(found, lop, one)} >= {"diabetes", "ames"}
+    assert not {name for name, _ in behind(found, one, lop)} & {"diabetes", "ames"}
+    assert {
+        name for name, epsilon in behind(found, adassp, "cvxqop, Wishart") if epsilon == "1"
+    } == {
+        "ames",
+        "bikeshare",
+    }
+    assert behind(found, "cvxqop, Wishart", adassp) == [("cps1988", "4"), ("cps1988", "8")]
+    for name in ("cps1988", "diamonds"):
+        for epsilon in ("4", "8"):
+            fit, other = found[name, sgd, epsilon][0], found[name, adassp, epsilon][0]
+            assert fit < other < found[name, "not private: least squares", "inf"][0]
+    assert {name for name, _ in behind(found, sgd, adassp)} <= {"cps1988", "diamonds"}
+
+
+def test_what_the_page_says_of_classification(table):
+    found = scores(table, "classification")
+    linear, lop, sgd = (
+        f"{name}, intercept"
+        for name in ("cvxqop, Linear (default)", "LOP after RKW23", "DP-SGD, jax-privacy")
+    )
+    for epsilon in table.EPSILONS:
+        best, second, third = (mean(found, method, epsilon) for method in (sgd, linear, lop))
+        if float(epsilon) <= 2:
+            assert best > second > third
+        else:
+            assert max(best, second, third) - min(best, second, third) < 0.006
