@@ -152,7 +152,8 @@ class Plan:
         return self.guarantee.profile(epsilon)
 
     def excess_risk_bound(self, radius: float | None = None) -> float:
-        """Bound on E J(θ_pert) − J(θ̂) if ‖θ̂ − θ0‖ ≤ radius (default: the hint)."""
+        """Bound on E J(θ_pert) − J(θ̂) if ‖θ̂ − θ0‖ ≤ radius (default: the hint); θ_pert is the
+        exact solution, before a release adds its noise (theory §8)."""
         return self.mechanism.excess_risk_bound(self.radius if radius is None else radius)
 
     def plot(self) -> Figure:
@@ -180,6 +181,7 @@ class Plan:
         rows = [("solver", self.solver)]
         bound = self.excess_risk_bound()
         known = f"{bound:.6g} above the optimum, in expectation, if ‖θ̂ − θ0‖ ≤ {self.radius:g}"
+        known += ", before the release noise" if self.mechanism.release is not None else ""
         rows.append(("risk bound", known if bound < math.inf else "none without reading the data"))
         if self.shrinkage is not None:
             rows.append(
