@@ -317,11 +317,13 @@ class CalibratedLinear:
 def _exact(
     start: CalibratedLinear, epsilon: float, delta: float, radius: float
 ) -> CalibratedLinear:
-    """μ by two rounds of a grid on the utility bound, s_a by the exact profile."""
-    L, rank = start.sensitivity.smoothness, start.sensitivity.hessian_rank
-    mu_release = start.release.mu if start.release else 0.0
+    """μ by two rounds of a grid on the utility bound, s_a by the exact profile.
 
-    def at(part: float) -> CalibratedLinear:
+    The release is left out of the search, where it matters little and costs a quadrature a trial.
+    """
+    L, rank = start.sensitivity.smoothness, start.sensitivity.hessian_rank
+
+    def at(part: float, mu_release: float = 0.0) -> CalibratedLinear:
         """The mechanism whose determinants take that part of ε; never less ridge than e^−7 L.
 
         A millionth of what one record can have hardly shows, and keeps the problem well-posed.
@@ -334,12 +336,16 @@ def _exact(
 
     parts = np.concatenate([np.geomspace(1e-6, 0.1, 9), np.linspace(0.2, 0.95, 7)])
     for _ in range(2):
-        found = [at(float(part)) for part in parts]
-        risks = [trial.excess_risk_bound(radius) for trial in found]
+        risks = [at(float(part)).excess_risk_bound(radius) for part in parts]
         best = int(np.argmin(risks))
+        chosen = float(parts[best])
         ends = parts[max(best - 1, 0)], parts[min(best + 1, len(parts) - 1)]
         parts = np.geomspace(*ends, 8)
-    result = found[best]
+    mu_release = start.release.mu if start.release else 0.0
+    result = at(chosen, mu_release)
+    while math.isinf(result.guard_scale):  # no room for the release there: leave it more
+        chosen *= 0.5
+        result = at(chosen, mu_release)
     while float(result.profile(epsilon)) > delta:
         result = replace(result, guard_scale=result.guard_scale * (1.0 + 1e-12))
     return result
