@@ -1,7 +1,7 @@
 """cvxqop beside other private methods on real data: one split, one ε, one δ for all.
 
-    python benchmarks/peers/run.py regression
-    python benchmarks/peers/run.py classification
+    python benchmarks/peers/run.py                                               # all, with tables
+    python benchmarks/peers/run.py regression                                    # one results file
     python benchmarks/peers/run.py regression diabetes --methods cvxqop AdaSSP   # prints only
     python benchmarks/peers/run.py regression --methods cvxqop --update          # replaces rows
 
@@ -27,6 +27,7 @@ import dpsgd
 import lop
 import numpy as np
 import plain
+import table
 from method import Method, Task
 from threadpoolctl import threadpool_limits
 
@@ -92,10 +93,10 @@ def measure(
             times.append(time.process_time() - start)
             score = one.r_squared if name in REGRESSION else one.accuracy
             scores.append(score(fit.theta, fit.intercept))
-    table = np.array(scores).reshape(len(data), draws)
+    releases = np.array(scores).reshape(len(data), draws)
     numbers = (
-        name, n, d, method.name, f"{epsilon:g}", f"{np.median(table):.4f}",
-        f"{standard_error(table):.4f}", len(data), draws, f"{1e3 * setups[0]:.3g}",
+        name, n, d, method.name, f"{epsilon:g}", f"{np.median(releases):.4f}",
+        f"{standard_error(releases):.4f}", len(data), draws, f"{1e3 * setups[0]:.3g}",
         f"{1e3 * np.median(times):.3g}",
     )  # fmt: skip
     return dict(zip(COLUMNS, numbers, strict=True))
@@ -124,7 +125,7 @@ def write(path: Path, rows: list[dict[str, object]], names: list[str], order: li
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("kind", nargs="?", choices=KINDS, help="both, and the tables, if none")
     parser.add_argument("names", nargs="*", help="data sets; all if none")
     parser.add_argument("--methods", nargs="+", default=[""], help="beginnings of their names")
     parser.add_argument("--splits", type=int, default=SPLITS)
@@ -132,12 +133,19 @@ def main() -> None:
     parser.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS)
     parser.add_argument("--update", action="store_true", help="replace these rows of the results")
     options = parser.parse_args()
-    known, methods = KINDS[options.kind]
-    unknown = set(options.names) - known.keys()
+    unknown = set(options.names) - KINDS[options.kind][0].keys() if options.names else set()
     if unknown:
         parser.error(f"no such data set: {', '.join(sorted(unknown))}")
+    for kind in [options.kind] if options.kind else KINDS:
+        compare(kind, options)
+    if not options.kind:
+        table.main()
 
-    path, order = RESULTS / f"{options.kind}.csv", [m.name for m in methods]
+
+def compare(kind: str, options: argparse.Namespace) -> None:
+    """Measure the methods and data sets chosen; a full run or an update writes the results file."""
+    known, methods = KINDS[kind]
+    path, order = RESULTS / f"{kind}.csv", [m.name for m in methods]
     chosen = [m for m in methods if m.name.startswith(tuple(options.methods))]
     replaced = {m.name for m in chosen}
     whole = not options.names and options.methods == [""]
