@@ -31,7 +31,7 @@ from sklearn.linear_model import Lasso
 from threadpoolctl import threadpool_limits
 
 from cvxqop.problem.losses import logistic, squared
-from cvxqop.solve.oracle import FiniteSum
+from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.stotos import solve_stotos
 
 RESULTS = Path(__file__).resolve().parent / "results" / "bench_stotos.md"

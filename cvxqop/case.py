@@ -26,7 +26,7 @@ from cvxqop.problem.losses import ScalarLoss
 from cvxqop.problem.outputs import Outputs
 from cvxqop.settings import Settings
 from cvxqop.solution import Guarantee
-from cvxqop.solve import oracle
+from cvxqop.solve.gram import gram, slope
 from cvxqop.solve.prox import split
 from cvxqop.solve.reach import reach
 from cvxqop.statements import assumptions_of, caveats_of, declared_assumptions_of
@@ -93,7 +93,7 @@ class Case:
                 anchor_error=_anchor_error(erm, settings),
                 **_shape(erm, settings, constants),
             ),
-            radius=settings.radius or 1.0,
+            radius=settings.distance,
             accuracy=settings.accuracy if touches_records else None,
         )
         guarantee = Guarantee(
@@ -121,7 +121,7 @@ class Case:
                 settings.epsilon,
                 settings.delta,
                 declared_sensitivity(erm, settings),
-                radius=settings.radius or 1.0,
+                radius=settings.distance,
                 accuracy=settings.accuracy if touches_records else None,
             ),
             assumptions=declared_assumptions_of(erm, settings, touches_records),
@@ -194,16 +194,16 @@ class Case:
             return self.erm.quadratic_form(self.anchor)
         outputs = self.erm.outputs
         if outputs is None:
-            return oracle.gram(self.blocks(), self.curvatures, self.anchor)
-        H, g = oracle.gram(self.blocks(), self.curvatures, outputs.matrix(self.anchor))
+            return gram(self.blocks(), self.curvatures, self.anchor)
+        H, g = gram(self.blocks(), self.curvatures, outputs.matrix(self.anchor))
         return H if self.shared else outputs.whole(H), outputs.stacked(g)
 
     def slope(self) -> Array:
         """The gradient of `gram` alone."""
         outputs = self.erm.outputs
         if outputs is None:
-            return oracle.slope(self.blocks(), self.curvatures, self.anchor)
-        g = oracle.slope(self.blocks(), self.curvatures, outputs.matrix(self.anchor))
+            return slope(self.blocks(), self.curvatures, self.anchor)
+        g = slope(self.blocks(), self.curvatures, outputs.matrix(self.anchor))
         return outputs.stacked(g)
 
     @property

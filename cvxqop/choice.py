@@ -121,7 +121,7 @@ def choose(
         raise failures[0]
     records = erm.rows.n if settings.adjacency == "replace_one" else None
     curvature = reference_curvature(usable, records)
-    radius = settings.radius or 1.0
+    radius = settings.distance
     candidates = [
         replace(one, predicted_risk=one.mechanism.predicted_risk(radius, curvature))
         if one.mechanism is not None

@@ -188,7 +188,7 @@ def plan(problem: cp.Problem, **options: Any) -> Plan:
         guarantee=case.guarantee,
         dimension=erm.dimension,
         records=erm.rows.n if settings.adjacency == "replace_one" else None,
-        radius=settings.radius or 1.0,
+        radius=settings.distance,
         solver=backend.name,
         warnings=warnings_of(erm, settings, case.mechanism),
         candidates=candidates,

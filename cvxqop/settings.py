@@ -88,10 +88,9 @@ class Settings:
         if self.radius is not None:
             _check_number("radius", self.radius)
         check_privacy(self.epsilon, self.delta)
-        radius = 1.0 if self.radius is None else self.radius
-        if not (0.0 < radius < math.inf):
+        if not (0.0 < self.distance < math.inf):
             raise OptionError(f"radius must be positive and finite, got {self.radius!r}.")
-        if not 1e-12 * radius <= self.accuracy < math.inf:
+        if not 1e-12 * self.distance <= self.accuracy < math.inf:
             raise OptionError(
                 f"accuracy must lie between 1e-12 times the radius and infinity, got "
                 f"{self.accuracy!r}: it is a distance in units of θ that double precision must be "
@@ -136,6 +135,11 @@ class Settings:
                 "does not have. Pass the point itself and state Declared(anchor_gradient=…): 0 if "
                 "it minimises the loss of every possible record, smoothness * error if near one."
             )
+
+    @property
+    def distance(self) -> float:
+        """D0, what ‖θ̂ − θ0‖ is taken to be: ``radius``, and 1 before it is settled."""
+        return 1.0 if self.radius is None else float(self.radius)
 
     @property
     def mechanism(self) -> Perturbation:

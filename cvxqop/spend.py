@@ -20,9 +20,11 @@ from cvxqop.privacy.mechanism import Draw
 from cvxqop.privacy.symmetric import SymmetricDraw
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.solution import PrivateLoss, PrivateSolution
-from cvxqop.solve import conic, monitor, oracle, prox, stotos
+from cvxqop.solve import conic, monitor, prox, stotos
 from cvxqop.solve.answer import Answer
+from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.multinomial import SoftmaxSum
+from cvxqop.solve.quadratic import Quadratic
 from cvxqop.spend_declared import from_function
 
 __all__ = ["release_quadratic", "spend"]
@@ -111,7 +113,7 @@ def _from_quadratic(case: Case, backend: Backend) -> PrivateSolution:
 
 def _solve_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> Answer:
     erm = case.erm
-    quadratic = oracle.Quadratic(loss.hessian, loss.gradient, loss.anchor)
+    quadratic = Quadratic(loss.hessian, loss.gradient, loss.anchor)
     rest = (erm.variables, erm.regulariser, erm.constraints)
     if backend.name == STOTOS:
         return stotos.solve_stotos(
@@ -124,12 +126,12 @@ def _solve_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> Answer:
     return conic.solve_conic(quadratic, *rest, solver=backend.name, solver_options=backend.options)
 
 
-def _perturbed(case: Case) -> Callable[[Draw], oracle.Quadratic | oracle.FiniteSum]:
+def _perturbed(case: Case) -> Callable[[Draw], Quadratic | FiniteSum]:
     """The smooth part as a function of the draw, once every record has been found usable."""
     outputs, anchor = case.erm.outputs, case.anchor
     if outputs is not None and not outputs.labelled:
         H, g = case.gram()
-        return lambda draw: oracle.Quadratic(H + draw.curvature, g + draw.guard, anchor)
+        return lambda draw: Quadratic(H + draw.curvature, g + draw.guard, anchor)
     if outputs is not None:
         case.rows.check_finite()
         (_, weight), *_ = case.erm.losses
@@ -137,7 +139,7 @@ def _perturbed(case: Case) -> Callable[[Draw], oracle.Quadratic | oracle.FiniteS
             case.rows, outputs.layout, float(weight), draw.curvature, draw.guard, anchor
         )
     rows, losses, linear = case.finite_sum()
-    return lambda draw: oracle.FiniteSum(rows, losses, draw.curvature, draw.guard + linear, anchor)
+    return lambda draw: FiniteSum(rows, losses, draw.curvature, draw.guard + linear, anchor)
 
 
 def _from_records(case: Case, backend: Backend) -> PrivateSolution:

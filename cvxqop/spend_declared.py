@@ -21,7 +21,7 @@ from cvxqop.solution import PrivateSolution
 from cvxqop.solve import conic, prox, stotos
 from cvxqop.solve.function import Function, PerturbedFunction
 from cvxqop.solve.monitor import PrecisionError, failure
-from cvxqop.solve.oracle import Quadratic
+from cvxqop.solve.quadratic import Quadratic
 
 __all__ = ["from_function"]
 

@@ -150,7 +150,7 @@ def ridge_of(mechanism: Mechanism) -> float:
 def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str, ...]:
     """What is likely to disappoint, or to be wrong, judged by public numbers alone."""
     warnings = []
-    radius = settings.radius or 1.0
+    radius = settings.distance
     smoothness = mechanism.sensitivity.smoothness
     ridge = ridge_of(mechanism)
     floor = isinstance(mechanism, CalibratedWishart) and mechanism.curvature == "floor"

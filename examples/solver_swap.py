@@ -18,7 +18,7 @@ import cvxqop
 from cvxqop.problem.losses import logistic
 from cvxqop.problem.rows import ArrayRows
 from cvxqop.solve.certificate import Curvature
-from cvxqop.solve.oracle import FiniteSum
+from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.prox import split
 from cvxqop.solve.stochastic import PlainSteps, certified_point, plain_step_length
 from cvxqop.solve.stotos import solve_stotos

@@ -43,13 +43,6 @@ class ClippedRows(Blocks):
     nonfinite : {"raise", "zero"}
         What becomes of a record with NaN or infinity: a `ProblemError` that does not say which, or
         a zero row with zero offsets.
-
-    Attributes
-    ----------
-    zero_at_anchor : bool
-        Whether a'θ0 + c is zero for every record by construction: B = 0, or no offset and θ0 = 0.
-        The numbers that ``take`` returns give it up to rounding; whoever needs φ_j'(a'θ0 + c) may
-        take φ_j'(0) for it.
     """
 
     def __init__(
@@ -69,7 +62,6 @@ class ClippedRows(Blocks):
         self._target = row_norm * (1.0 - 2.0 * slack)
         self._threshold = (row_norm * (1.0 - slack)) ** 2
         self._anchor = None if anchor is None or not np.any(anchor) else anchor
-        self.zero_at_anchor = offset == 0.0 or (offset is None and self._anchor is None)
         self._offset = offset
         if offset is not None and self._anchor is not None:
             reach = offset + row_norm * float(np.linalg.norm(self._anchor))

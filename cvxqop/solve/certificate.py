@@ -28,7 +28,7 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cholesky
 from scipy.linalg.lapack import dtrtrs
 
-from cvxqop.solve.oracle import EPS, Evaluation, Smooth
+from cvxqop.solve.quadratic import EPS, Evaluation, Smooth
 from cvxqop.solve.rest import Candidate
 
 __all__ = ["Certificate", "Curvature", "certify", "localised", "smallest", "theta_form"]

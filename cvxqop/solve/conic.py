@@ -22,8 +22,8 @@ from cvxpy.error import DCPError, SolverError
 
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.solve.answer import Answer
-from cvxqop.solve.oracle import Quadratic
 from cvxqop.solve.prox import NotSplittable, split
+from cvxqop.solve.quadratic import Quadratic
 from cvxqop.solve.rest import Candidate
 from cvxqop.solve.splitting import DenseForm, minimise_form
 
@@ -102,7 +102,7 @@ def solve_conic(
     Examples
     --------
     >>> import cvxpy as cp, numpy as np
-    >>> from cvxqop.solve.oracle import Quadratic
+    >>> from cvxqop.solve.quadratic import Quadratic
     >>> theta = cp.Variable(2)
     >>> f = Quadratic(np.eye(2), np.array([-3.0, 0.5]), np.zeros(2))
     >>> answer = solve_conic(f, [theta], cp.norm1(theta), [theta <= 1])

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop.solve.oracle import EPS, Evaluation
+from cvxqop.solve.quadratic import EPS, Evaluation
 
 __all__ = ["Function", "PerturbedFunction"]
 

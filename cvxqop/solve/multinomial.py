@@ -1,4 +1,4 @@
-"""The multinomial logistic loss over row blocks, with the protocol of `oracle.FiniteSum`."""
+"""The multinomial logistic loss over row blocks, with the protocol of `FiniteSum`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop.solve.oracle import EPS, Evaluation, FiniteSum, dense, row_squares, squares_of
+from cvxqop.solve.finite_sum import FiniteSum
+from cvxqop.solve.gram import dense, row_squares, squares_of
+from cvxqop.solve.quadratic import EPS, Evaluation
 
 __all__ = ["SoftmaxSum"]
 

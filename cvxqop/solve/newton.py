@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from cvxqop.errors import AccuracyError
 from cvxqop.solve.certificate import Certificate, Curvature, certify, localised
+from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.monitor import Goal, Monitor, PrecisionError, failure
-from cvxqop.solve.oracle import EPS, Evaluation, FiniteSum, Quadratic
+from cvxqop.solve.quadratic import EPS, Evaluation, Quadratic
 from cvxqop.solve.rest import Candidate, Rest
 from cvxqop.solve.splitting import DenseForm, Form, LowRankForm, minimise_form
 

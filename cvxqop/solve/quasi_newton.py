@@ -14,7 +14,7 @@ from cvxqop.solve.certificate import Curvature
 from cvxqop.solve.function import PerturbedFunction
 from cvxqop.solve.monitor import Goal, Monitor, PrecisionError, failure
 from cvxqop.solve.newton import Certified, judge
-from cvxqop.solve.oracle import EPS, Evaluation
+from cvxqop.solve.quadratic import EPS, Evaluation
 from cvxqop.solve.rest import Candidate, Rest
 from cvxqop.solve.splitting import DenseForm, minimise_form
 

@@ -19,9 +19,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from cvxqop.solve.certificate import Curvature, smallest, theta_form
+from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.monitor import Goal, Monitor
 from cvxqop.solve.newton import Certified, judge
-from cvxqop.solve.oracle import FiniteSum
 from cvxqop.solve.rest import Candidate, Rest
 
 __all__ = ["PlainSteps", "record_smoothness", "variance_reduced"]

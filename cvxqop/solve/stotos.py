@@ -13,11 +13,12 @@ import numpy.typing as npt
 from cvxqop.errors import AccuracyError, OptionError
 from cvxqop.solve.answer import Answer
 from cvxqop.solve.certificate import Curvature
+from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.function import PerturbedFunction
 from cvxqop.solve.monitor import Goal, Monitor, PrecisionError, failure
 from cvxqop.solve.newton import Certified, minimise_quadratic, minimise_sum
-from cvxqop.solve.oracle import FiniteSum, Quadratic
 from cvxqop.solve.prox import split
+from cvxqop.solve.quadratic import Quadratic
 from cvxqop.solve.quasi_newton import minimise_function
 from cvxqop.solve.rest import Rest
 from cvxqop.solve.stochastic import PlainSteps, certified_point, plain_step_length, variance_reduced
@@ -129,7 +130,7 @@ def solve_stotos(
     Examples
     --------
     >>> import cvxpy as cp, numpy as np
-    >>> from cvxqop.solve.oracle import Quadratic
+    >>> from cvxqop.solve.quadratic import Quadratic
     >>> theta = cp.Variable(2)
     >>> f = Quadratic(np.eye(2), np.array([-3.0, 0.5]), np.zeros(2))
     >>> answer = solve_stotos(f, [theta], cp.norm1(theta), [theta <= 1])

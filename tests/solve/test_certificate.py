@@ -12,10 +12,11 @@ import pytest
 from instances import HUBER, LOGISTIC, SQUARED, SQUARED_HINGE, ArrayRows, wishart
 
 from cvxqop.solve.certificate import Curvature, certify, localised
+from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.monitor import Goal, Monitor
 from cvxqop.solve.newton import judge, minimise_sum
-from cvxqop.solve.oracle import FiniteSum, Quadratic
 from cvxqop.solve.prox import split
+from cvxqop.solve.quadratic import Quadratic
 
 SIZE = 240
 CHUNKS = 10 if "CVXQOP_FULL" in os.environ else 1

@@ -7,7 +7,7 @@ from cvxpy.error import SolverError
 
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.solve.conic import check_feasible, check_solver, solve_conic
-from cvxqop.solve.oracle import Quadratic
+from cvxqop.solve.quadratic import Quadratic
 
 SOLVERS = ["CLARABEL", "OSQP", "SCS"]
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from cvxqop.solve.oracle import Quadratic, gram
+from cvxqop.solve.gram import gram
+from cvxqop.solve.quadratic import Quadratic
 
 
 def direct(A, C, kappa, w, theta):

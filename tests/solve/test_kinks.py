@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from instances import ArrayRows, Loss
 
-from cvxqop.solve.oracle import FiniteSum
+from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.stotos import solve_stotos
 
 

@@ -6,8 +6,8 @@ import pytest
 from instances import LOGISTIC, ArrayRows, wishart
 
 from cvxqop.errors import AccuracyError
+from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.monitor import PrecisionError
-from cvxqop.solve.oracle import FiniteSum
 from cvxqop.solve.stotos import solve_stotos
 
 

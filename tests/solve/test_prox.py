@@ -9,8 +9,8 @@ from instances import wishart
 
 from cvxqop.errors import ProblemError
 from cvxqop.solve.conic import solve_conic
-from cvxqop.solve.oracle import Quadratic
 from cvxqop.solve.prox import NotSplittable, split
+from cvxqop.solve.quadratic import Quadratic
 from cvxqop.solve.stotos import solve_stotos
 
 D = 6

@@ -10,7 +10,7 @@ from instances import HUBER, LOGISTIC, SQUARED, SQUARED_HINGE, ArrayRows, wishar
 
 from cvxqop.errors import AccuracyError, OptionError
 from cvxqop.solve.conic import solve_conic
-from cvxqop.solve.oracle import FiniteSum
+from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.prox import split
 from cvxqop.solve.stochastic import PlainSteps, plain_step_length
 from cvxqop.solve.stotos import check_stotos, solve_stotos
