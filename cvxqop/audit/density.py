@@ -6,6 +6,12 @@ The output θ0 + u solves ∇J(u) + S u + a = 0. With w = −(∇J(u) + a), a ~ 
     d = 2    p(u) = |u|⁻² E_a ∫ p_S(ww'/(u'w) + t vv') det(∇²J(u) + S) dt,   v ⊥ u, |v| = 1
 
 Theory §2; without guard s = −J'(u)/u in one dimension, and w = −∇J(u) in two.
+
+**Hidden directions.** Where J is constant along q of the D directions, the others, d = D − q of
+them, minimise J + ½ u'S_r u + a_r'u with the Schur complement S_r = S_uu − S_uh S_hh⁻¹ S_hu and
+a_r = a_u − S_uh S_hh⁻¹ a_h. By Bartlett, S_r is σ² Wishart_d(m − q) and independent of the rest;
+for q = 1, a_r given z ~ Beta on (−1, 1), density ∝ (1 − z²)^{m/2 − 1}, is N(0, s_a²/(1 − z²) I).
+What they release is part of the output, so that its divergence is a lower bound.
 """
 
 from __future__ import annotations
@@ -15,9 +21,16 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln, log_ndtr, multigammaln
+from scipy.special import (
+    gammainccinv,
+    gammaincinv,
+    gammaln,
+    log_ndtr,
+    multigammaln,
+    roots_gegenbauer,
+)
 
-from cvxqop.audit.objective import Objective
+from cvxqop.audit.objective import Smooth
 from cvxqop.errors import OptionError
 from cvxqop.privacy.calibrated_wishart import CalibratedWishart
 from cvxqop.privacy.linear import CalibratedLinear
@@ -35,32 +48,47 @@ ALONG = np.polynomial.legendre.leggauss(100)
 ACROSS = np.polynomial.legendre.leggauss(48)
 """Nodes and weights for the guard along u in two dimensions."""
 
+HIDDEN = 5
+"""Nodes over z of the hidden direction; they are symmetric about 0."""
+
 REACH = 9.0
 """Standard deviations of the guard that are integrated over: 2e-19 is left out."""
 
 
-def density(mechanism: Mechanism, objective: Objective, u: Array) -> Array:
+def density(mechanism: Mechanism, objective: Smooth, u: Array) -> Array:
     """p(u) of the exact perturbed minimiser θ0 + u at points u (N, d), d ≤ 2.
+
+    Where the objective has a dimension less than the mechanism, of the part of the minimiser that
+    the objective depends on.
 
     Raises
     ------
     OptionError
-        If there is no formula: d > 2, or the ensemble is Gaussian and d = 2.
+        If there is no formula: d > 2, two hidden directions, or the ensemble is Gaussian and d = 2.
     """
     gradient, hessian = objective.at(u)
     d, guard = objective.dimension, mechanism.guard_scale
-    if isinstance(mechanism, CalibratedWishart) and d <= 2:
-        return wishart_density(
-            u,
-            gradient,
-            hessian,
-            sigma2=mechanism.sigma2,
-            m=mechanism.degrees_of_freedom,
-            guard=guard,
+    hidden = mechanism.sensitivity.parameters - d
+    if isinstance(mechanism, CalibratedWishart) and d <= 2 and hidden <= 1:
+        m = mechanism.degrees_of_freedom
+        spread = _hidden(m) if hidden == 1 and guard > 0.0 else [(1.0, 1.0)]
+        return np.asarray(
+            sum(
+                weight
+                * wishart_density(
+                    u,
+                    gradient,
+                    hessian,
+                    sigma2=mechanism.sigma2,
+                    m=m - hidden,
+                    guard=guard * factor,
+                )
+                for factor, weight in spread
+            )
         )
     if isinstance(mechanism, CalibratedLinear) and d <= 2:
         return _linear(u, gradient, hessian, mechanism.ridge, guard)
-    if isinstance(mechanism, CalibratedTruncatedGaussian) and d == 1:
+    if isinstance(mechanism, CalibratedTruncatedGaussian) and d == 1 and hidden == 0:
         ridge, scale, floor = mechanism.ridge, mechanism.scale, mechanism.floor
         kept = float(log_ndtr((ridge - floor) / scale))
 
@@ -84,8 +112,24 @@ def wishart_density(
     def log_p(s: Array) -> Array:
         return _log_wishart(1, m, sigma2) + (0.5 * m - 1.0) * np.log(s) - 0.5 * s / sigma2
 
-    ends = 0.0, sigma2 * (m + 12.0 * math.sqrt(2.0 * m) + 60.0)
+    ends = 0.0, sigma2 * _range(m)[1]
     return _one_dimension(u[:, 0], gradient[:, 0], hessian[:, 0, 0], log_p, ends, guard)
+
+
+def _hidden(m: float) -> list[tuple[float, float]]:
+    """1/√(1 − z²) and weights at Gauss nodes z of the density ∝ (1 − z²)^{m/2 − 1}."""
+    z, weight, total = roots_gegenbauer(HIDDEN, 0.5 * (m - 1.0), mu=True)
+    half = z > -1e-9
+    weight = np.where(z > 1e-9, 2.0, 1.0) * weight / total
+    return [
+        (1.0 / math.sqrt(1.0 - x * x), float(w)) for x, w in zip(z[half], weight[half], strict=True)
+    ]
+
+
+def _range(m: float) -> tuple[float, float]:
+    """Beyond it is 1e-30 of χ²_{m−1} and of χ²_{m+5}: the law of S11/σ² with what multiplies it."""
+    low, high = gammaincinv(0.5 * (m - 1.0), 1e-30), gammainccinv(0.5 * (m + 5.0), 1e-30)
+    return 2.0 * float(low), 2.0 * float(high)
 
 
 def _log_normal(x: Array) -> Array:
@@ -144,8 +188,28 @@ def _two_dimensions(
         left = np.exp(-(w2**2) / (2.0 * sigma2 * r * safe))
         return np.where(w1 > 0.0, left * p, 0.0)
     # W = w − a has W1 > 0 left to integrate; W2 ~ N(w2, s_a²) meets exp(−W2²/(2σ² r W1)).
-    low = np.maximum(w1 - REACH * guard, 0.0)
-    high = np.maximum(w1 + REACH * guard, 1e-12)
+    ends = [sigma2 * r * end for end in _range(m)]
+    low, high = (np.clip(w1 + side * REACH * guard, *ends) for side in (-1.0, 1.0))
+    total, live = np.zeros(len(r)), high > low
+    if live.any():
+        H = tuple(part[live] for part in H)
+        low, high, w1, w2, r = (part[live] for part in (low, high, w1, w2, r))
+        total[live] = _across(low, high, w1, w2, r, H, sigma2, m, guard)
+    return total
+
+
+def _across(
+    low: Array,
+    high: Array,
+    w1: Array,
+    w2: Array,
+    r: Array,
+    H: tuple[Array, ...],
+    sigma2: float,
+    m: float,
+    guard: float,
+) -> Array:
+    """The integral over W1 from low to high, closed in W2."""
     total = np.zeros_like(r)
     for point, weight in zip(*ACROSS, strict=True):
         W1 = low + 0.5 * (high - low) * (point + 1.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,11 @@ import numpy.typing as npt
 from cvxqop.audit.call import Call
 from cvxqop.audit.density import density
 from cvxqop.audit.loss_divergence import loss_divergence
-from cvxqop.audit.objective import Objective
+from cvxqop.audit.objective import Objective, Smooth, public_rest
+from cvxqop.audit.softmax import SoftmaxObjective
+from cvxqop.case import Case
 from cvxqop.errors import OptionError
+from cvxqop.problem.declared_erm import DeclaredERM
 
 __all__ = ["Divergence", "divergence", "grid", "hockey_stick"]
 
@@ -68,7 +71,12 @@ class Divergence:
 
 
 def divergence(
-    call: Call, D: Any, D_prime: Any, *, epsilons: Sequence[float] | None = None
+    call: Call,
+    D: Any,
+    D_prime: Any,
+    *,
+    epsilons: Sequence[float] | None = None,
+    objective: Callable[[Any], Smooth | None] | None = None,
 ) -> Divergence:
     """Integrate δ(ε) = ∫ (p_D − e^ε p_D')₊ in at most two dimensions, and compare with the claim.
 
@@ -81,12 +89,18 @@ def divergence(
     ----------
     call : Call
         ``output="solution"``: the exact perturbed minimiser, no constraints, public rest
-        quadratic; Wishart and linear perturbation in d ≤ 2, Gaussian in d = 1. ``output="loss"``:
-        the pair (H̃, g̃) of a squared loss, Wishart (d ≤ 2) and Gaussian (any d).
+        quadratic; Wishart and linear perturbation in d ≤ 2, Gaussian in d = 1. Of a multinomial
+        loss with three classes and one feature, the two directions that it depends on. A declared
+        loss needs ``objective``. ``output="loss"``: the pair (H̃, g̃) of a squared or declared
+        quadratic loss, Wishart (d ≤ 2) and Gaussian (any d).
     D, D_prime : object
         Neighbouring data sets, as the call takes them.
     epsilons : sequence of float, optional
         Where to compare; None is six multiples of the ε of the call.
+    objective : callable, optional
+        For a declared loss: maps a data set to an object with ``dimension`` and ``at``, gradients
+        and Hessians of the objective at points θ0 + u, as :class:`cvxqop.audit.objective.Smooth`.
+        Gradients are compared with those of the problem.
 
     Returns
     -------
@@ -95,7 +109,8 @@ def divergence(
     Raises
     ------
     OptionError
-        If the output has no density that is known here.
+        If the output has no density that is known here, or ``objective`` is not that of the
+        problem.
     RuntimeError
         If a density does not integrate to one: the grid does not fit the problem. Scale the data
         to rows and solutions of order one.
@@ -129,7 +144,8 @@ def divergence(
             raise OptionError("output='loss' is for squared losses; use 'solution'.")
         found = loss_divergence(mechanisms, [case.gram() for case in cases], at)
     else:
-        objectives = [Objective.of(case) for case in cases]
+        datas = zip(cases, (D, D_prime), strict=True)
+        objectives = [_objective(case, data, objective) for case, data in datas]
         u, weight, coarse = grid(objectives[0].dimension)
         p, q = (density(m, J, u) for m, J in zip(mechanisms, objectives, strict=True))
         for values in (p, q):
@@ -149,6 +165,24 @@ def divergence(
         tuple(error + 1e-9 for _, error in found),
         tuple(float(claim) for claim in claims),
     )
+
+
+def _objective(case: Case, data: Any, stated: Callable[[Any], Smooth | None] | None) -> Smooth:
+    if case.erm.outputs is not None and case.erm.outputs.labelled:
+        return SoftmaxObjective.of(case)
+    J = None if stated is None else stated(data)
+    if J is None or not isinstance(case.erm, DeclaredERM):
+        return Objective.of(case)
+    linear, curvature = public_rest(case)
+    function, d = case.erm.function(), len(case.anchor)
+    points = np.vstack([size * (np.eye(d) + 0.3) for size in (-1.5, 0.7)])
+    gradients = points @ curvature + linear
+    for point, gradient in zip(points, gradients, strict=True):
+        found = function(case.anchor + point)
+        gradient += np.nan if found is None else found[1]
+    if J.dimension != d or not np.allclose(J.at(points)[0], gradients, rtol=1e-6, atol=1e-9):
+        raise OptionError("divergence: the gradients of objective are not those of the problem.")
+    return J
 
 
 def grid(dimension: int, ends: tuple[float, float] | None = None) -> tuple[Array, Array, Array]:

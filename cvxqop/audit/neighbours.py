@@ -10,9 +10,10 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
+from cvxqop.audit.objective import Smooth
 from cvxqop.problem.bounds import Bounds
 
-__all__ = ["INTERPOLATING", "LOSSES", "PAIRS", "TWO_OUTPUTS", "Loss", "Pair"]
+__all__ = ["INTERPOLATING", "LOSSES", "MULTINOMIAL", "PAIRS", "TWO_OUTPUTS", "Data", "Loss", "Pair"]
 
 Array = npt.NDArray[np.float64]
 Record = tuple[Sequence[float], float]
@@ -77,21 +78,47 @@ PAIRS = (
 
 @dataclass(frozen=True)
 class Loss:
-    """How data and variables make a problem, and the bounds that are stated with it."""
+    """How data and variables make a problem, and the bounds that are stated with it.
+
+    With ``labelled`` the outputs are classes: y > 0 is the first, y < 0 the last, with the weight
+    |y|, and y = 0 is none of them. A ``push`` is a public linear term that favours the first class:
+    where it has moved θ, the gradient of a record of the last class is as large as it can be.
+    """
 
     name: str
-    bounds: Bounds
+    bounds: Bounds | None
     term: Callable[[Any, Array], Any]
     targets: bool = True
     outputs: int = 1
+    labelled: bool = False
+    push: float = 0.0
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """Options of a call that say what is known of a record."""
+        return {"bounds": self.bounds}
+
+    def objective(self, data: Data) -> Smooth | None:
+        """The objective on a data set, where the library has only declared constants of it."""
+        return None
+
+    def targets_of(self, y: Array) -> Array:
+        """Y (n, k) of several outputs."""
+        if self.labelled:
+            none = np.zeros((len(y), self.outputs - 2))
+            return np.column_stack([np.maximum(y, 0.0), none, np.maximum(-y, 0.0)])
+        return np.stack([y / (1 + j) for j in range(self.outputs)], axis=1)
 
     def state(self, data: Data, intercept: bool = False) -> tuple[cp.Problem, list[Array]]:
         """(problem, private arrays)."""
         X, y = data
         if self.outputs > 1:
-            Y = np.stack([y / (1 + j) for j in range(self.outputs)], axis=1)
+            Y = self.targets_of(y)
             Theta = cp.Variable((X.shape[1], self.outputs), name="theta")
-            return cp.Problem(cp.Minimize(self.term(X @ Theta, Y))), [X, Y]
+            loss = self.term(X @ Theta, Y)
+            if self.push:
+                loss += self.push * cp.sum(Theta[:, -1] - Theta[:, 0])
+            return cp.Problem(cp.Minimize(loss)), [X, Y]
         private = [X, y] if self.targets else [X]
         theta = cp.Variable(X.shape[1], name="theta")
         if intercept:
@@ -119,8 +146,16 @@ def _interpolating(t: Any, y: Array) -> Any:
     return 0.5 * cp.sum_squares(t) - cp.sum(theta)
 
 
+def _multinomial(t: Any, Y: Array) -> Any:
+    return cp.sum(cp.log_sum_exp(t, axis=1)) - cp.sum(cp.multiply(Y, t))
+
+
 INTERPOLATING = Loss("squared, no guard", Bounds(R), _interpolating, targets=False)
 TWO_OUTPUTS = Loss("squared, 2 outputs", Bounds(R, B), _squared, outputs=2)
+MULTINOMIAL = tuple(
+    Loss(f"multinomial, {k} classes", Bounds(R), _multinomial, outputs=k, labelled=True)
+    for k in (2, 3)
+)
 LOSSES = (
     Loss("squared", Bounds(R, B), _squared),
     Loss("logistic", Bounds(R), _logistic),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +15,20 @@ from cvxqop.errors import OptionError
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.solve.record_loss import LossSum, RecordLoss
 
-__all__ = ["Objective"]
+__all__ = ["Objective", "Smooth", "public_rest"]
 
 Array = npt.NDArray[np.float64]
+
+
+class Smooth(Protocol):
+    """A twice differentiable objective, as a function of the distance u from the anchor."""
+
+    @property
+    def dimension(self) -> int:
+        """d, the length of u."""
+
+    def at(self, u: Array) -> tuple[Array, Array]:
+        """Gradients (N, d) and Hessians (N, d, d) at points u (N, d)."""
 
 
 @dataclass(frozen=True)
@@ -67,17 +79,22 @@ class Objective:
         Raises
         ------
         OptionError
-            If there are constraints, the public rest is not quadratic, or the loss is declared:
-            then no density of the output is known.
+            If there are constraints, the public rest is not quadratic, a record has several
+            outputs, or the loss is declared: then no density of the output is known.
         """
-        if isinstance(case.erm, DeclaredERM) or case.mechanism.sensitivity.hessian_rank != 1:
+        if isinstance(case.erm, DeclaredERM):
+            raise OptionError(
+                "divergence: a declared loss is known by values and gradients only. Pass its "
+                "Hessians as objective=…, or use output='loss' if it is quadratic."
+            )
+        if case.erm.outputs is not None:
             raise OptionError(
                 "divergence: the solution has no density that is known here where a record has "
-                "more than one row, or its loss is declared; use output='loss' if it is squared."
+                "several targets; use output='loss'."
             )
         rows, losses, labels = case.finite_sum()
         A, numbers = rows.take(0, rows.n)
-        linear, curvature = _public_rest(case)
+        linear, curvature = public_rest(case)
         return cls(
             np.asarray(A.toarray() if is_sparse(A) else A, dtype=np.float64),
             numbers,
@@ -103,8 +120,14 @@ class Objective:
         return gradient, hessian
 
 
-def _public_rest(case: Case) -> tuple[Array, Array]:
-    """Gradient at the anchor and Hessian of the public rest, read off its values."""
+def public_rest(case: Case) -> tuple[Array, Array]:
+    """Gradient at the anchor and Hessian of the public rest, read off its values.
+
+    Raises
+    ------
+    OptionError
+        If there are constraints, or the rest is not quadratic.
+    """
     erm, d = case.erm, case.erm.dimension
     rest = erm.regulariser
     bounded = any(variable.attributes.get(name) for variable in erm.variables

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
 
-from cvxqop.audit.call import Call
 from cvxqop.audit.exact import Divergence, divergence
 from cvxqop.audit.law import Law, draws_follow_law
-from cvxqop.audit.neighbours import INTERPOLATING, LOSSES, PAIRS, TWO_OUTPUTS, Loss, Pair
+from cvxqop.audit.neighbours import INTERPOLATING, LOSSES, PAIRS, TWO_OUTPUTS
+from cvxqop.audit.row import Row
 from cvxqop.audit.sampling import LowerBound, lower_bound
+from cvxqop.audit.wide import wide_rows
 from cvxqop.privacy.gaussian import Gaussian
 from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.wishart_mechanism import Wishart
@@ -29,8 +30,6 @@ __all__ = ["FALSE_ALARM", "Finding", "Row", "audit", "rows", "run"]
 
 FALSE_ALARM = 5e-7
 """Probability, at most, that a suite of sound mechanisms fails: the sum over all of its tests."""
-
-EPSILON, DELTA = 2.0, 0.01
 
 SQUARED = {
     "wishart": "wishart",
@@ -43,58 +42,6 @@ PAPER = Wishart(calibration="paper")
 OTHERS = {"wishart": "wishart", "gaussian": "gaussian", "linear": "linear"}
 SAMPLED = ("opposite", "far beyond the bounds", "n < d", "intercept")
 """Pairs that are sampled; the law and the exact divergence are looked at for all."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: a call and a pair of neighbours, and how they are audited.
-
-    Attributes
-    ----------
-    mechanism : str
-        Its name in the table.
-    perturbation : str or mechanism
-        As in :func:`cvxqop.privatize`.
-    adjacency : {"replace_one", "add_remove"}
-    loss : Loss
-    pair : Pair
-    exact : {"loss", "solution"} or None
-        The output whose divergence is integrated.
-    sampled : {"loss", "solution"} or None
-        The output that is released many times.
-    options : dict
-        Further options of the call.
-    """
-
-    mechanism: str
-    perturbation: Any
-    adjacency: str
-    loss: Loss
-    pair: Pair
-    exact: str | None
-    sampled: str | None
-    options: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def tests(self) -> int:
-        """Tests of this row that can fail by chance."""
-        return 1 + (self.sampled is not None)
-
-    def call(self, output: str, seed: int | None = None) -> Call:
-        """The call that is audited."""
-        return Call(
-            partial(self.loss.state, intercept=self.pair.intercept),
-            output=output,
-            **{
-                "bounds": self.loss.bounds,
-                "epsilon": EPSILON,
-                "delta": DELTA,
-                "adjacency": self.adjacency,
-                "perturbation": self.perturbation,
-                "seed": seed,
-                **self.options,
-            },
-        )
 
 
 @dataclass(frozen=True)
@@ -137,7 +84,7 @@ def _table() -> Iterator[Row]:
                     most = 1 if name == "gaussian" else 2
                     exact = "solution" if pair.dimension <= most else None
                     sampled = "solution" if pair.name in SAMPLED else None
-                    yield Row(name, mechanism, adjacency, loss, pair, exact, sampled)
+                    yield Row(name, mechanism, adjacency, loss, pair, exact, sampled, thinning=4)
             sampled = "loss" if pair.name in SAMPLED else None
             yield Row("wishart, floor", FLOOR, adjacency, squared, pair, None, sampled)
             if pair.dimension == 1:
@@ -148,28 +95,33 @@ def _table() -> Iterator[Row]:
         aligned, *_ = PAIRS
         yield Row("wishart", "wishart", adjacency, INTERPOLATING, aligned, "solution", "loss")
         yield Row("wishart, paper", PAPER, adjacency, INTERPOLATING, aligned, "solution", None)
+        yield from wide_rows(adjacency)
 
 
 def audit(row: Row, *, draws: int, risk: float, seed: int | None = None) -> Finding:
     """Audit one row; ``risk`` is the false-alarm rate of each of its tests.
 
     A release on the records costs some milliseconds, one from the quadratic form less than one:
-    the first are drawn a quarter as often.
+    the first are drawn less often, by the factor of the row.
     """
     found: dict[str, Any] = {}
     first, second = row.pair.data(row.adjacency)
     try:
         call = row.call(row.exact or row.sampled or "solution", seed)
         mechanism = call.prepare(first)[0].mechanism
-        found["law"] = draws_follow_law(mechanism, draws=draws, confidence=1.0 - risk, seed=seed)
+        if row.law:
+            confidence = 1.0 - risk
+            found["law"] = draws_follow_law(
+                mechanism, draws=draws, confidence=confidence, seed=seed
+            )
         if row.exact is not None:
-            found["exact"] = divergence(call, first, second)
+            found["exact"] = divergence(call, first, second, objective=row.loss.objective)
         if row.sampled is not None:
             found["sampled"] = lower_bound(
                 call if row.sampled == call.output else row.call(row.sampled, seed),
                 first,
                 second,
-                draws=draws if row.sampled == "loss" else draws // 4,
+                draws=max(draws // row.thinning, 10),
                 confidence=1.0 - risk,
             )
     except Exception as error:
@@ -186,7 +138,7 @@ def run(
     ----------
     table : sequence of Row
     draws : int
-        Releases a data set for each row (a quarter of it where a release is a solve).
+        Releases a data set for each row; a quarter of it or less where a release is a solve.
     processes : int
     seed : int, optional
         Makes the audit repeatable. None audits the cryptographic generator.

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import cvxpy as cp
 import numpy as np
 
-from cvxqop.audit.suite import DELTA, EPSILON, FALSE_ALARM, Finding
+from cvxqop.audit.row import DELTA, EPSILON
+from cvxqop.audit.suite import FALSE_ALARM, Finding
 
 __all__ = ["table"]
 
@@ -60,7 +61,8 @@ def _head(findings: Sequence[Finding], draws: int, seed: int | None) -> list[str
         "",
         f"False alarms: {tests} tests by chance, each at {FALSE_ALARM / tests:.2g}; a suite of "
         f"sound mechanisms fails with probability at most {FALSE_ALARM:g}. Draws: {draws} a row "
-        f"and data set, a quarter of it where a release is a solve on the records; {source}. "
+        f"and data set, a quarter of it where a release is a solve on the records, a twentieth for "
+        f"multinomial and declared losses, whose law is looked at once a mechanism; {source}. "
         f"Python {platform.python_version()}, numpy {np.__version__}, cvxpy {cp.__version__}.",
     ]
 

@@ -10,16 +10,19 @@ import numpy as np
 import pytest
 
 import cvxqop
-from cvxqop import spend
+from cvxqop import case, spend
 from cvxqop.audit import Call, draws_follow_law, lower_bound
+from cvxqop.audit.declared_losses import DECLARED_LINE, DECLARED_QUADRATIC, NO_GUARD
 from cvxqop.audit.loss_divergence import loss_divergence
-from cvxqop.audit.neighbours import LOSSES, PAIRS
+from cvxqop.audit.neighbours import LOSSES, MULTINOMIAL, PAIRS
 from cvxqop.audit.suite import Row, audit
+from cvxqop.audit.wide import pushed, wide_rows
 from cvxqop.privacy import wishart
 from cvxqop.privacy.calibrated_wishart import CalibratedWishart
 from cvxqop.privacy.noise import Randomness, SeededNoise
 from cvxqop.privacy.release import GaussianRelease
 from cvxqop.problem.erm import ERM
+from cvxqop.problem.multinomial import Multinomial
 
 PAIR = {pair.name: pair for pair in PAIRS}
 SQUARED, LOGISTIC, HUBER = LOSSES
@@ -182,3 +185,63 @@ def test_one_degree_of_freedom_less(monkeypatch):
     assert value - error > 1.02 * float(mechanism.profile(2.0))
     ((value, error),) = loss_divergence([mechanism, mechanism], forms, [2.0])
     assert value - error <= float(mechanism.profile(2.0))
+
+
+def wide(mechanism, loss, pair="opposite"):
+    """A row of the suite itself, the integral alone."""
+    named = [row for row in wide_rows("add_remove") if row.loss == loss and row.pair.name == pair]
+    (row,) = [row for row in named if row.mechanism == mechanism]
+    return replace(row, law=False, sampled=None)
+
+
+def multinomial_rows():
+    two = MULTINOMIAL[0]
+    return wide("wishart", two), wide("linear", pushed(two))
+
+
+def test_the_same_audits_of_wide_records_pass():
+    shares = [findings(row).exact for row in multinomial_rows()]
+    assert all(share.holds for share in shares)
+    assert shares[0].attained == pytest.approx(0.807, abs=0.01)
+    for row, least in zip(declared_rows(), (0.99, 0.8, 0.85, 0.15), strict=True):
+        found = findings(row)
+        assert found.holds
+        assert found.exact.attained > least
+
+
+@pytest.mark.parametrize(
+    ("constant", "row"), [("curvature", 0), ("slope_at_zero", 0), ("slope", 1)]
+)
+def test_half_a_constant_of_a_multinomial_loss(monkeypatch, constant, row):
+    """κ; G0, which the guard is for; and G, which the linear mechanism rests on."""
+    half = 0.5 * getattr(Multinomial(2), constant)
+    monkeypatch.setattr(Multinomial, constant, half)
+    found = findings(multinomial_rows()[row])
+    assert found.exact.attained > 2.0
+    assert not found.holds
+
+
+def declared_rows():
+    return (
+        wide("gaussian", DECLARED_QUADRATIC),
+        wide("wishart, m = 3.5", NO_GUARD, "n = 1"),
+        wide("wishart", DECLARED_LINE),
+        wide("linear", pushed(DECLARED_LINE)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("constant", "row"),
+    [("smoothness", 0), ("smoothness", 1), ("anchor_gradient", 2), ("gradient", 3)],
+)
+def test_half_a_declared_constant(monkeypatch, constant, row):
+    sound = case.declared_sensitivity
+
+    def halved(*args):
+        found = sound(*args)
+        return replace(found, **{constant: 0.5 * getattr(found, constant)})
+
+    monkeypatch.setattr(case, "declared_sensitivity", halved)
+    found = findings(declared_rows()[row])
+    assert found.exact.attained > 1.2
+    assert not found.holds

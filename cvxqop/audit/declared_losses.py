@@ -1,0 +1,145 @@
+"""Losses that the library knows by declared constants, each of them attained by a record.
+
+A record (x, y), |x| ≤ R, |y| ≤ B, enters through rows x·M_j, M public. Two of them are not
+recognised, nor is √(1 + t²). Nothing is clipped: the pairs of neighbours must keep the bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+
+from cvxqop.audit.neighbours import LOSSES, B, Data, Loss, R
+from cvxqop.audit.objective import Objective
+from cvxqop.problem.declared import Declared
+from cvxqop.problem.losses import ScalarLoss, logistic
+from cvxqop.solve.record_loss import LossSum
+
+__all__ = ["DECLARED_LINE", "DECLARED_PLANE", "DECLARED_QUADRATIC", "NO_GUARD", "DeclaredLoss"]
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DeclaredLoss(Loss):
+    """Σ_j φ(x M_j θ, y) for rows M_j (D,), with declared constants.
+
+    Attributes
+    ----------
+    declared : Declared
+        Constants of a record.
+    rows : tuple of tuples
+        M (r, D).
+    scalar : ScalarLoss
+        φ, of −y·t where ``signed`` and of t − y otherwise.
+    signed : bool
+    """
+
+    declared: Declared | None = None
+    rows: tuple[tuple[float, ...], ...] = ((1.0,),)
+    scalar: ScalarLoss = logistic
+    signed: bool = True
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """The declared constants."""
+        return {"declared": self.declared}
+
+    def state(self, data: Data, intercept: bool = False) -> tuple[cp.Problem, list[Array]]:
+        """(problem, private arrays), for data of one feature."""
+        X, y = data
+        theta = cp.Variable(len(self.rows[0]), name="theta")
+        terms = [self.term(X @ (np.array([row]) @ theta), y) for row in self.rows]
+        if self.push:
+            terms.append(-self.push * cp.sum(theta))
+        return cp.Problem(cp.Minimize(cp.sum(terms))), [X, y] if self.targets else [X]
+
+    def objective(self, data: Data) -> Objective:
+        """The same, row by row."""
+        X, y = data
+        M = np.array(self.rows)
+        rows, offsets = (-y * X[:, 0], 0.0 * y) if self.signed else (X[:, 0], -y)
+        D = M.shape[1]
+        return Objective(
+            np.einsum("i,jd->ijd", rows, M).reshape(-1, D),
+            np.repeat(offsets, len(M))[:, None],
+            LossSum([self.scalar]),
+            np.zeros(D),
+            np.full(D, -self.push),
+            np.zeros((D, D)),
+        )
+
+
+def _pseudo_huber(t: Any, y: Array) -> Any:
+    return cp.sum(cp.norm(cp.vstack([t - y, np.ones(len(y))]), axis=0))
+
+
+def _length(t: Any, y: Array) -> Any:
+    return 0.5 * cp.sum_squares(t)
+
+
+SQUARED, LOGISTIC, *_ = LOSSES
+PLANE = ((1.0, 0.0), (0.0, 1.0))
+PSEUDO_HUBER = ScalarLoss(
+    "pseudo-Huber, √(1 + t²)",
+    value=lambda t: np.hypot(1.0, t),
+    derivative=lambda t: t / np.hypot(1.0, t),
+    second_derivative=lambda t: np.hypot(1.0, t) ** -3.0,
+    curvature=1.0,
+    slope=1.0,
+)
+
+DECLARED_LINE = DeclaredLoss(
+    "declared, d = 1",
+    None,
+    _pseudo_huber,
+    # The Hessian is R² where xθ = y; at θ = 0 the gradient is R/√2 for |y| = B = 1, and R far away.
+    declared=Declared(
+        smoothness=R**2, hessian_rank=1, anchor_gradient=R * math.sqrt(0.5), gradient=R
+    ),
+    scalar=PSEUDO_HUBER,
+    signed=False,
+)
+DECLARED_PLANE = DeclaredLoss(
+    "declared, rank 2",
+    None,
+    LOGISTIC.term,
+    rows=PLANE,
+    # At θ = 0 the Hessian is R²/4 · I and the gradient ∓R/2 · (1, 1).
+    declared=Declared(
+        smoothness=0.25 * R**2,
+        hessian_rank=2,
+        trace=0.5 * R**2,
+        anchor_gradient=math.sqrt(0.5) * R,
+        gradient=math.sqrt(2.0) * R,
+    ),
+)
+DECLARED_QUADRATIC = DeclaredLoss(
+    "declared, quadratic",
+    None,
+    SQUARED.term,
+    rows=PLANE,
+    # The Hessian is R² I, and the gradient at 0 is −RB(1, 1).
+    declared=Declared(
+        smoothness=R**2,
+        hessian_rank=2,
+        trace=2.0 * R**2,
+        anchor_gradient=math.sqrt(2.0) * R * B,
+        quadratic=True,
+    ),
+)
+NO_GUARD = DeclaredLoss(
+    "declared, no guard",
+    None,
+    _length,
+    targets=False,
+    rows=PLANE,
+    declared=Declared(
+        smoothness=R**2, hessian_rank=2, trace=2.0 * R**2, anchor_gradient=0.0, quadratic=True
+    ),
+)

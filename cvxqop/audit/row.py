@@ -1,0 +1,73 @@
+"""One line of the suite: a call, a pair of neighbours, and how they are audited."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from cvxqop.audit.call import Call
+from cvxqop.audit.neighbours import Loss, Pair
+
+__all__ = ["DELTA", "EPSILON", "Row"]
+
+EPSILON, DELTA = 2.0, 0.01
+"""What every row claims."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: a call and a pair of neighbours, and how they are audited.
+
+    Attributes
+    ----------
+    mechanism : str
+        Its name in the table.
+    perturbation : str or mechanism
+        As in :func:`cvxqop.privatize`.
+    adjacency : {"replace_one", "add_remove"}
+    loss : Loss
+    pair : Pair
+    exact : {"loss", "solution"} or None
+        The output whose divergence is integrated.
+    sampled : {"loss", "solution"} or None
+        The output that is released many times.
+    options : dict
+        Further options of the call.
+    law : bool
+        Whether the law of the draws is looked at: once is enough for rows of one mechanism.
+    thinning : int
+        Releases are fewer by this factor, where each is a solve on the records.
+    """
+
+    mechanism: str
+    perturbation: Any
+    adjacency: str
+    loss: Loss
+    pair: Pair
+    exact: str | None
+    sampled: str | None
+    options: dict[str, Any] = field(default_factory=dict)
+    law: bool = True
+    thinning: int = 1
+
+    @property
+    def tests(self) -> int:
+        """Tests of this row that can fail by chance."""
+        return self.law + (self.sampled is not None)
+
+    def call(self, output: str, seed: int | None = None) -> Call:
+        """The call that is audited."""
+        return Call(
+            partial(self.loss.state, intercept=self.pair.intercept),
+            output=output,
+            **{
+                **self.loss.public,
+                "epsilon": EPSILON,
+                "delta": DELTA,
+                "adjacency": self.adjacency,
+                "perturbation": self.perturbation,
+                "seed": seed,
+                **self.options,
+            },
+        )
