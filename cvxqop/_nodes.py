@@ -51,6 +51,7 @@ __all__ = [
     "nodes",
     "reduced_axes",
     "source",
+    "stretched",
     "variables",
 ]
 
@@ -125,6 +126,25 @@ def _children(node: Any) -> list[Any]:
 def kept_aside(node: Any) -> list[Any]:
     """Expressions that an atom keeps beside its arguments (M of ``huber(x, M)``)."""
     return [value for value in vars(node).values() if isinstance(value, cp.Expression)]
+
+
+def stretched(node: Any) -> Any:
+    """What CVXPY broadcasts by a product with ones, a row (1, k) or a column (n, 1), or None."""
+    if kind(node) != "matmul":
+        return None
+    left, right = node.args
+    if left.ndim == 2 and left.shape[1] == 1 and _is_ones(left):
+        return right
+    if right.ndim == 2 and right.shape[0] == 1 and _is_ones(right):
+        return left
+    return None
+
+
+def _is_ones(node: Any) -> bool:
+    """Whether a node is a dense constant of ones that was given no name."""
+    if kind(node) != "constant" or given_name(node):
+        return False
+    return isinstance(node._value, np.ndarray) and bool(np.all(node._value == 1.0))
 
 
 def is_leaf(node: Any) -> bool:

@@ -25,6 +25,7 @@ from cvxqop.problem.public import (
     Stacking,
     affine_map,
     constant_array,
+    is_plain,
     number,
     record_count,
 )
@@ -79,12 +80,16 @@ class AffineReader:
         if n is None:
             reason = refusals.of_shape(argument, self._private.count_is_private)
             raise ProblemError(f"The private term {self._text(term)} {reason}.")
+        counted = self._private.count_is_private and argument.ndim
+        if counted and self._private.records not in (None, n):
+            reason = refusals.of_count(argument)
+            raise ProblemError(f"The private term {self._text(term)} {reason}.")
         self._n = n
         return self._walk(argument)
 
     def _walk(self, node: Any) -> Pieces:
         kind = _cvxpy.kind(node)
-        if node.size == 1 and (self._n != 1 or (node.ndim == 0 and self._is_public(node))):
+        if self._is_one_number(node):
             return self._scalar(node)
         if record_count(node) != self._n:
             self._refuse(node, "does not have one entry a record")
@@ -132,6 +137,20 @@ class AffineReader:
 
     def _is_public(self, node: Any) -> bool:
         return not self._private.contains(node)
+
+    def _is_one_number(self, node: Any) -> bool:
+        """Whether a node has one entry for all records; of one record, the structure tells."""
+        if self._n != 1 or node.size != 1:
+            return bool(node.size == 1)
+        return bool(node.ndim == 0 and (self._is_public(node) or self._reduces(node)))
+
+    def _reduces(self, node: Any) -> bool:
+        """Whether one number is made of private entries by more than sums and products."""
+        if not self._private.contains(node):
+            return False
+        if _cvxpy.kind(node) in ("add", "neg", "multiply", "divide", "promote"):
+            return any(map(self._reduces, node.args))
+        return bool(node.ndim == 0 and _cvxpy.kind(node) != "matmul")
 
     def _number(self, node: Any) -> float | None:
         scalar = number(node)
@@ -195,11 +214,16 @@ class AffineReader:
                 return self._multiply(node, scalar, other)
         for matrix, vector in ((left, right), (right, left)):
             public = not self._private.contains(matrix)
-            scalar = self._number(matrix) if public and vector.size == self._n else None
+            scalar = number(matrix) if public and vector.size == self._n else None
             if scalar is not None:
+                if self._private.contains(vector):
+                    self._check_plain(node, constant_array(matrix))
+                else:
+                    self._matrices.check_public(constant_array(matrix), self._term)
                 return times(self._walk(vector), scalar)
             if _cvxpy.kind(matrix) == "diag" and matrix.args[0].size == vector.size == self._n:
                 return self._multiply(node, matrix.args[0], vector)
+        left, right = _regrouped(left, right)
         if self._records_on_left(left, right):
             if self._private.contains(right):
                 return self._diagonal(node, left, right)
@@ -213,7 +237,7 @@ class AffineReader:
         columns = right.shape[1] if right.ndim == 2 else 1
         if self._n != 1:
             return rows == self._n and columns == 1
-        if _cvxpy.has_variables(left) or _cvxpy.has_variables(right):
+        if left.shape[-1] == 1 and any(map(_cvxpy.has_variables, (left, right))):
             return not _cvxpy.has_variables(left)
         return self._private.contains(left) or not self._private.contains(right)
 
@@ -233,12 +257,23 @@ class AffineReader:
         if self._private.contains(matrix) or _cvxpy.has_variables(matrix):
             self._refuse(node, "combines several records")
         value = constant_array(matrix)
+        self._check_plain(node, value)
         if vector.size != self._n or value.shape != (self._n, self._n):
             self._refuse(node, "combines several records")
         entries = sp.coo_array(value)
         if np.any((entries.coords[0] != entries.coords[1]) & (entries.data != 0)):
             self._refuse(node, "combines several records")
         return product(self._public_constant(value.diagonal()), self._walk(vector))
+
+    def _check_plain(self, node: Any, value: Any) -> None:
+        """Where n is private, records are multiplied by no other matrix than a plain number of I.
+
+        With one record, a matrix that mixes records and a number are the same.
+        """
+        if self._private.count_is_private and value.ndim == 2:
+            dense = value.toarray() if _cvxpy.is_sparse(value) else value
+            if not (is_plain(np.diagonal(dense)) and np.count_nonzero(dense) <= len(dense)):
+                self._refuse(node, refusals.PUBLIC_MATRIX)
 
     def _array(self, factor: Factor, found: AffineMap | None = None) -> Pieces:
         return factor.pieces(self._stacking.dimension, found)
@@ -248,3 +283,15 @@ class AffineReader:
             f"{self._text(node)} in the term {self._text(self._term)} {reason}. Row i of a private "
             "loss must be affine in the variables and depend on record i alone."
         ) from None
+
+
+def _regrouped(left: Any, right: Any) -> tuple[Any, Any]:
+    """A (B c) in the place of (A B) c where B holds the variables; c (B A) likewise."""
+    for side, other in ((left, right), (right, left)):
+        if _cvxpy.kind(side) != "matmul" or any(part.ndim != 2 for part in side.args):
+            continue
+        first, second = side.args
+        held, outer = (second, first) if side is left else (first, second)
+        if _cvxpy.has_variables(held) and not any(map(_cvxpy.has_variables, (outer, other))):
+            return (first, second @ other) if side is left else (other @ first, second)
+    return left, right

@@ -9,7 +9,7 @@ import cvxpy as cp
 
 from cvxqop import _cvxpy
 from cvxqop.errors import OptionError, ProblemError
-from cvxqop.problem import checks
+from cvxqop.problem import checks, refusals
 from cvxqop.problem.affine import AffineReader
 from cvxqop.problem.assemble import Assembled, assemble
 from cvxqop.problem.assemble_outputs import read_outputs
@@ -111,15 +111,17 @@ def private_data(
         raise OptionError(f"adjacency must be one of {', '.join(_ADJACENCIES)}, not {adjacency!r}.")
     hidden = adjacency == "add_remove"
     if objective.size != 1:
-        shape = "is an array" if hidden else f"has shape {tuple(objective.shape)}"
-        raise ProblemError(f"The objective {shape}; it must be a number.")
+        if hidden:
+            raise ProblemError(refusals.ARRAY)
+        shape = tuple(objective.shape)
+        raise ProblemError(f"The objective has shape {shape}; it must be a number.")
     data = match(private, [objective, *constraints], hidden)
     names = data.leaf_names
 
     def text(node: Any, shapes: _cvxpy.Shapes | None = data.leaf_shapes if hidden else None) -> str:
         if isinstance(node, cp.Expression):
-            return _cvxpy.format_expression(node, names, shapes)
-        return _cvxpy.format_constraint(node, names, shapes)
+            return _cvxpy.format_expression(node, names, shapes, hidden)
+        return _cvxpy.format_constraint(node, names, shapes, hidden)
 
     checks.check_leaves([objective, *constraints])
     checks.check_constraints(constraints, data, text)
@@ -137,6 +139,7 @@ def _read(objective: Any, constraints: list[Any], private: Sequence[Any], adjace
     reader = TermReader(data, text)
     reader.split(objective)
     checks.check_rest(reader.rest, text)
+    checks.check_arguments(reader.terms, reader.linear, data, text)
     stacking = _stacking(reader, text)
     if any(outputs_of(term.argument, data.records) is not None for term in reader.terms):
         shared, row = read_outputs(reader, data, stacking, text)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import cvxpy as cp
 import numpy as np
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
+from cvxqop.problem import refusals
 from cvxqop.problem.private import PrivateData
 from cvxqop.problem.public import record_count
 from cvxqop.problem.rows import AffineRows
 from cvxqop.problem.terms import LinearTerm, LossTerm
 
 __all__ = [
+    "check_arguments",
     "check_constraints",
     "check_leaves",
     "check_loss_variable",
@@ -84,6 +86,42 @@ def common_count(terms: Sequence[LossTerm], linear: Sequence[LinearTerm], text: 
                 "of records. Every term must have one entry for each record."
             )
     return n or 0
+
+
+def check_arguments(
+    terms: Sequence[LossTerm], linear: Sequence[LinearTerm], data: PrivateData, text: Text
+) -> None:
+    """Records are not stacked, nor broadcast where their number is private.
+
+    Decided on the structure and before any shape is looked at, so that it is decided alike for one
+    record and for more.
+    """
+    roots = [(term.argument, term.written) for term in terms]
+    roots += [(factor, term.written) for term in linear for factor in term.factors]
+    for root, written in roots:
+        for node in _cvxpy.nodes(root):
+            kind = _cvxpy.kind(node)
+            if kind in ("vstack", "hstack", "concatenate") and data.contains(node):
+                _refuse(node, written, refusals.stacked(kind), text)
+            entrywise = kind in ("add", "multiply", "divide")
+            if data.count_is_private and entrywise and _broadcasts(node, data):
+                _refuse(node, written, f"{refusals.BROADCAST}; {refusals.SHAPES}", text)
+
+
+def _broadcasts(node: Any, data: PrivateData) -> bool:
+    """Whether an operand with records is brought to another shape, or, of one record, would be."""
+    own = [argument for argument in node.args if data.contains(argument) and argument.ndim]
+    for argument in own:
+        inner = argument.args[0] if _cvxpy.kind(argument) in ("promote", "broadcast") else None
+        inner = _cvxpy.stretched(argument) if inner is None else inner
+        grown = inner is not None and inner.ndim and inner.shape != argument.shape
+        if grown and data.contains(inner):
+            return True
+    return len({argument.ndim for argument in own}) > 1
+
+
+def _refuse(node: Any, term: Any, reason: str, text: Text) -> NoReturn:
+    raise ProblemError(f"{text(node)} in the term {text(term)} {reason}.")
 
 
 def check_weights(terms: Sequence[LossTerm | LinearTerm], n: int, text: Text) -> None:

@@ -7,16 +7,23 @@ from typing import Any
 from cvxqop import _cvxpy
 
 __all__ = [
+    "ARRAY",
+    "BROADCAST",
     "COMBINES",
     "MEAN",
+    "PUBLIC_MATRIX",
     "PUBLIC_ROWS",
     "PUBLIC_WEIGHTS",
     "SHAPES",
     "kinked",
     "of_atom",
+    "of_count",
     "of_shape",
+    "stacked",
     "weights",
 ]
+
+ARRAY = "The objective is an array; it must be a number."
 
 COMBINES = (
     "is linear or quadratic in records that it combines; it is not a sum of losses φ(a'θ + c) over "
@@ -41,6 +48,14 @@ PUBLIC_ROWS = (
     "private, write one number for all records as a number and not as an array, or use "
     'adjacency="replace_one"'
 )
+
+PUBLIC_MATRIX = (
+    "multiplies records by a public matrix, which for more of them either combines several or has "
+    "one row a record, so that it says how many there are. Write a number as a number, list a "
+    'factor of each record in private, or use adjacency="replace_one"'
+)
+
+BROADCAST = "broadcasts an array of records"
 
 SHAPES = "give both sides the same shape, (n,) or (n, 1)"
 
@@ -90,6 +105,14 @@ def kinked(kind: str) -> str:
     return f"holds {kind} with a kink, so that no declaration is true of it: it {_NOT_SMOOTH}"
 
 
+def stacked(kind: str) -> str:
+    """Reason for records that are put together by an atom."""
+    return (
+        f"puts records together by {kind}. Put columns of X together in NumPy, and list the array "
+        "in private; of several outputs, make the columns of one matrix, X @ Theta"
+    )
+
+
 def weights(names: str) -> str:
     """Reason for private weights outside the square; ``names`` are the arrays'."""
     return (
@@ -115,6 +138,13 @@ def of_shape(argument: Any, hidden: bool = False) -> str:
         "of a form that is not known. Use one output a record, or sum_squares(X @ Theta - Y) or "
         "log_sum_exp(X @ Theta, axis=1) with one row a record"
     )
+
+
+def of_count(argument: Any) -> str:
+    """Reason for an argument whose entries are not as many as there are records."""
+    if argument.ndim == 2:
+        return of_shape(argument, hidden=True)
+    return "has an argument that does not have one entry for each record"
 
 
 def _broadcast_shapes(node: Any) -> list[str]:

@@ -87,6 +87,9 @@ class TermReader:
             self._split(node.args[0], factor, written)
         elif kind in ("multiply", "matmul") and self._scales.scalar_side(node) is not None:
             scalar, other = self._scales.scalar_side(node) or (0.0, None)
+            if kind == "matmul" and _cvxpy.kind(other) not in ("sum", "quad_over_lin"):
+                self._weighted_sum(node, factor)  # of one record, a vector is one number
+                return
             self._split(other, factor.times(scalar), written)
         elif kind == "divide":
             divided = self._scales.divide(node, factor)
@@ -107,6 +110,8 @@ class TermReader:
         elif kind == "matmul":
             self._weighted_sum(node, factor)
         elif node.size == 1 and kind in ("power", "huber", "logistic"):
+            if node.ndim and self._private.count_is_private:
+                raise ProblemError(refusals.ARRAY)  # it would be of more records
             self._elementwise(node, factor)
         else:
             self._refuse_atom(node, kind)
@@ -198,7 +203,7 @@ class TermReader:
 
     def _is_norm(self, node: Any) -> bool:
         kind = _cvxpy.kind(node)
-        if kind == "norm1":  # what CVXPY makes of any norm of one number
+        if kind in ("norm1", "sigma_max"):  # what CVXPY makes of any norm of one number
             return bool(node.args[0].size == 1)
         return bool(kind == "pnorm" and _cvxpy.exponent(node) == 2 and node.axis is None)
 

@@ -207,11 +207,12 @@ def test_a_norm_of_one_record(agrees):
     assert texts[0] == texts[1]
 
 
-def test_one_record_times_a_map_of_the_variables_is_refused():
-    z = cp.Variable(D)
-    expression = cp.sum_squares(cp.Constant(X[:1]) @ cp.diag(z) @ np.ones(D))
-    with pytest.raises(ProblemError, match="combines several records"):
-        read(cp.Problem(cp.Minimize(expression)), [X[:1]])
+@pytest.mark.parametrize("n", [1, 2, N])
+def test_records_times_a_map_of_the_variables(n, agrees):
+    z, A = cp.Variable(D), X[:n].copy()
+    for row in (A @ cp.diag(z) @ M[:, 0], M[0] @ (cp.diag(z) @ cp.Constant(A).T)):
+        expression = cp.sum_squares(row)
+        agrees(read(cp.Problem(cp.Minimize(expression)), [A], adjacency="add_remove"), expression)
 
 
 def test_zero_and_constant_columns(agrees):

@@ -96,9 +96,7 @@ def test_texts_do_not_say_how_many_records_there_are():
     erm = read(cp.Problem(cp.Minimize(loss)), [X, Y], adjacency="add_remove")
     words = [*erm.terms, *erm.private_names, *erm.public_data, erm.texts.row]
     assert not any(str(N) in text for text in words)
-    assert erm.terms == (
-        "sum(multiply(const, square(private[0](n,3) @ w - private[1](n,) + const)))",
-    )
+    assert erm.terms == ("sum(const * square(private[0](n,3) @ w - private[1](n,) + const))",)
 
 
 def test_row_of_zeros_is_refused():

@@ -128,7 +128,7 @@ REFUSED = {
     "another row an output": (
         cp.sum_squares(cp.hstack([X @ Theta[:, :2], X2 @ Theta[:, 2:]]) - Y),
         [X, X2, Y],
-        "is not of the form",
+        "puts records together by hstack",
     ),
     "rows differ": (
         cp.sum_squares(X @ cp.multiply(np.arange(1.0, 1 + P * K).reshape(P, K), Theta) - Y),
