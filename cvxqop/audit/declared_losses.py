@@ -35,14 +35,14 @@ class DeclaredLoss(Loss):
         Constants of a record.
     rows : tuple of tuples
         M (r, D).
-    scalar : ScalarLoss
-        φ, of −y·t where ``signed`` and of t − y otherwise.
+    scalar : {"logistic", "pseudo-Huber"}
+        φ, of −y·t where ``signed`` and of t − y otherwise; a name, which other processes can read.
     signed : bool
     """
 
     declared: Declared | None = None
     rows: tuple[tuple[float, ...], ...] = ((1.0,),)
-    scalar: ScalarLoss = logistic
+    scalar: str = "logistic"
     signed: bool = True
 
     @property
@@ -68,7 +68,7 @@ class DeclaredLoss(Loss):
         return Objective(
             np.einsum("i,jd->ijd", rows, M).reshape(-1, D),
             np.repeat(offsets, len(M))[:, None],
-            LossSum([self.scalar]),
+            LossSum([SCALARS[self.scalar]]),
             np.zeros(D),
             np.full(D, -self.push),
             np.zeros((D, D)),
@@ -93,6 +93,7 @@ PSEUDO_HUBER = ScalarLoss(
     curvature=1.0,
     slope=1.0,
 )
+SCALARS = {"logistic": logistic, "pseudo-Huber": PSEUDO_HUBER}
 
 DECLARED_LINE = DeclaredLoss(
     "declared, d = 1",
@@ -102,7 +103,7 @@ DECLARED_LINE = DeclaredLoss(
     declared=Declared(
         smoothness=R**2, hessian_rank=1, anchor_gradient=R * math.sqrt(0.5), gradient=R
     ),
-    scalar=PSEUDO_HUBER,
+    scalar="pseudo-Huber",
     signed=False,
 )
 DECLARED_PLANE = DeclaredLoss(

@@ -1,5 +1,6 @@
 """The suite as a whole, in reduced size: rows, risks, table, exit code; laws of all draws."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -44,6 +45,11 @@ def test_declared_and_multinomial_losses_meet_the_mechanisms_that_take_them():
         }.items():
             for mechanism in mechanisms:
                 assert (mechanism, adjacency, loss) in seen
+
+
+def test_rows_reach_other_processes():
+    names = [row.loss.name for row in suite.rows()]
+    assert [row.loss.name for row in pickle.loads(pickle.dumps(suite.rows()))] == names
 
 
 def test_pairs_are_neighbours():

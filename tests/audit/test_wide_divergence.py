@@ -132,9 +132,9 @@ def test_declared_constants_are_attained():
 def test_a_stated_objective_is_compared_with_the_problem(loss):
     target, D, D2 = call("linear", "add_remove", loss)
     assert divergence(target, D, D2, objective=loss.objective).holds
-    half = replace(loss, scalar=loss.scalar.scaled(0.5))
+    other = replace(loss, push=loss.push + 1.0)
     with pytest.raises(cvxqop.OptionError, match="not those of the problem"):
-        divergence(target, D, D2, objective=half.objective)
+        divergence(target, D, D2, objective=other.objective)
     with pytest.raises(cvxqop.OptionError, match="objective="):
         divergence(target, D, D2)
 
