@@ -44,8 +44,8 @@ def _smooths(node: Any, kind: str) -> bool:
 
 
 def _smooth(node: Any, kind: str, smoothed: bool, private: PrivateData) -> bool:
-    if kind == "abs":
-        return smoothed
+    if kind == "abs" or (kind in ("norm1", "sigma_max") and node.args[0].size == 1):
+        return smoothed  # any norm of one number is its absolute value
     if kind == "maximum":
         others = [argument for argument in node.args if not _cvxpy.has_variables(argument)]
         zero = all(

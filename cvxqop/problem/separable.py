@@ -210,7 +210,10 @@ class SeparableReader:
 
     def _is_norm(self, node: Any) -> bool:
         """Whether the square of a node is a sum of squares over everything."""
-        whole = _cvxpy.kind(node) == "pnorm" and _cvxpy.exponent(node) == 2 and node.axis is None
+        kind = _cvxpy.kind(node)
+        if kind in ("norm1", "sigma_max"):  # what CVXPY makes of any norm of one number
+            return node.args[0].size == 1 and self.read(node.args[0]) >= 0
+        whole = kind == "pnorm" and _cvxpy.exponent(node) == 2 and node.axis is None
         return bool(whole) and self.read(node.args[0]) >= 0
 
     def _check_public(self, node: Any, axis: int, ndim: int) -> None:
@@ -218,7 +221,11 @@ class SeparableReader:
         while _cvxpy.kind(node) in ("promote", "broadcast"):
             node = node.args[0]
         own = axis - (ndim - node.ndim)
-        if own < 0 or node.shape[own] == 1:
+        row = _cvxpy.stretched(node)
+        if row is not None and row.ndim == node.ndim:
+            node = row  # of one record, CVXPY does not write the broadcast
+        one = own < 0 or node.shape[own] == 1
+        if one and (own < 0 or not self._private.count_is_private):
             return
         kind = _cvxpy.kind(node)
         if kind in ("add", "neg", "multiply", "divide"):
@@ -231,6 +238,8 @@ class SeparableReader:
             self._check_public(factor, side * (factor.ndim - 1), factor.ndim)
             return
         if _cvxpy.has_variables(node):
+            if one:
+                return
             self._refuse(_PER_RECORD)
         if is_plain(constant_array(node)):
             return

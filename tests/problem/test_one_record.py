@@ -16,6 +16,8 @@ import scipy.sparse as sp
 import cvxqop
 from cvxqop.errors import ProblemError
 from cvxqop.problem.analysis import read
+from cvxqop.problem.declared import Declared
+from cvxqop.problem.declared_reading import read_declared
 
 from .objectives import World
 from .recipes import MIXING, column, flat
@@ -142,6 +144,33 @@ def test_any_number_of_records_is_read_alike(form):
 
 def test_the_forms_are_not_all_refused():
     assert sum(not isinstance(outcome(form, 50, 3), str) for form in FORMS.values()) > 80
+
+
+DECLARED = {
+    "classes": lambda o: cp.sum(cp.log_sum_exp(o.X @ o.V + o.row, axis=1)),
+    "stack": lambda o: cp.sum(cp.log_sum_exp(cp.hstack([column(o.X @ o.w), column(o.y)]), axis=1)),
+    "two rows": lambda o: cp.sum_squares(o.X @ o.w - o.y) + cp.sum(cp.logistic(o.Z @ o.v)),
+    "norm": lambda o: cp.norm(o.X @ o.w - o.y, 2) ** 2 + cp.sum(cp.logistic(o.Z @ o.v)),
+    "norm of a column": lambda o: cp.norm(o.X @ o.W, 2) ** 2 + cp.sum(cp.logistic(o.Z @ o.v)),
+    "outputs": lambda o: cp.sum(cp.huber(o.X @ o.V - o.Y)) / 2,
+    "a public row": lambda o: cp.sum(cp.log_sum_exp(o.X @ o.V + np.full((1, o.k), 1.3), axis=1)),
+    "public rows": lambda o: cp.sum(cp.log_sum_exp(o.X @ o.V + np.full((o.n, o.k), 1.3), axis=1)),
+}
+
+
+@pytest.mark.parametrize("form", DECLARED)
+def test_declared_losses_are_read_alike(form):
+    outcomes = []
+    for n in COUNTS:
+        world = World.of(n, 3, 2, 3, "array")
+        problem, declared = cp.Problem(cp.Minimize(DECLARED[form](world))), Declared(1, gradient=1)
+        try:
+            erm = read_declared(problem, world.private, declared, adjacency="add_remove")
+        except ProblemError as error:
+            outcomes.append(str(error))
+        else:
+            outcomes.append((erm.texts, erm.private_names, erm.public_data, erm.scale_statement))
+    assert all(other == outcomes[0] for other in outcomes)
 
 
 @pytest.mark.parametrize("loss", [cp.sum_squares, lambda e: cp.norm(e, "fro") ** 2])
