@@ -132,9 +132,8 @@ def check_public_part(
         assert not np.any(numbers(erm)["C"])
 
 
-@fuzz(400)
-@given(recipe=objectives(), constraints=sets(), world=worlds, adjacency=adjacencies)
-def test_read_correctly_or_refused(recipe, constraints, world, adjacency):
+def examine(recipe: Any, constraints: Any, world: World, adjacency: str) -> None:
+    """Read the objective; where it is not refused, compare the reading with it in every way."""
     objective, erm = attempt(recipe, constraints, world, adjacency)
     if erm is None:
         return
@@ -143,6 +142,20 @@ def test_read_correctly_or_refused(recipe, constraints, world, adjacency):
     check_values(objective, erm, world.seed)
     check_records(recipe, constraints, world, erm, adjacency)
     check_public_part(recipe, constraints, world, erm, adjacency)
+
+
+problems = {
+    "recipe": objectives(),
+    "constraints": sets(),
+    "world": worlds,
+    "adjacency": adjacencies,
+}
+
+
+@fuzz(400)
+@given(**problems)
+def test_read_correctly_or_refused(recipe, constraints, world, adjacency):
+    examine(recipe, constraints, world, adjacency)
 
 
 @st.composite
