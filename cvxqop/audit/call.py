@@ -50,7 +50,7 @@ class Call:
     ...     state, output="loss", bounds=cvxqop.Bounds(1.0, 1.0), epsilon=1.0, delta=0.01
     ... )
     >>> one, other = (np.eye(2), np.ones(2)), (np.eye(2), np.array([1.0, -1.0]))
-    >>> lower_bound(call, one, other, draws=200).holds
+    >>> lower_bound(call, one, other, trials=200).holds
     True
     """
 

@@ -33,7 +33,7 @@ class LowerBound:
         With the stated confidence no mechanism with a smaller ε, at this δ, made the releases.
     delta, confidence : float
         δ that was granted, and the confidence.
-    draws : int
+    trials : int
         Releases a data set that the bound is computed from; those that the event was learnt
         from are not among them.
     counts : tuple of int
@@ -50,7 +50,7 @@ class LowerBound:
     epsilon: float
     delta: float
     confidence: float
-    draws: int
+    trials: int
     counts: tuple[int, int]
     event: str
     claim: float | None = None
@@ -62,6 +62,13 @@ class LowerBound:
         small = self.claim is None or self.epsilon <= self.claim
         return small and (self.attained is None or self.attained <= 1.0)
 
+    @property
+    def verdict(self) -> str:
+        """ "holds", "violated", or "no claim"."""
+        if self.claim is None and self.attained is None:
+            return "no claim"
+        return "holds" if self.holds else "violated"
+
     def __str__(self) -> str:
         verdict = ""
         if self.claim is not None:
@@ -71,7 +78,7 @@ class LowerBound:
         return (
             f"ε ≥ {self.epsilon:.3g} at δ = {self.delta:g}, with confidence 1 − "
             f"{1.0 - self.confidence:.1g}: event {{{self.event}}} in {self.counts[0]} and "
-            f"{self.counts[1]} of {self.draws} releases{verdict}"
+            f"{self.counts[1]} of {self.trials} releases{verdict}"
         )
 
 
@@ -80,13 +87,13 @@ def lower_bound(
     D: Any,
     D_prime: Any,
     *,
-    draws: int = 1000,
+    trials: int = 1000,
     delta: float | None = None,
     claim: float | None = None,
     profile: Profile | None = None,
     confidence: float = 1.0 - 1e-6,
     event: Test | None = None,
-    learning: float = 0.3,
+    learning: float = 0.5,
 ) -> LowerBound:
     """Audit a mechanism: release many times on two neighbouring data sets, and compare.
 
@@ -103,7 +110,7 @@ def lower_bound(
         Every call must draw fresh noise. A :class:`cvxqop.audit.Call` plans once a data set.
     D, D_prime : object
         Neighbouring data sets, as ``release`` takes them.
-    draws : int
+    trials : int
         Releases a data set, those to learn from included.
     delta : float, optional
         δ of the claim; None is that of a Call, or 0.
@@ -143,7 +150,7 @@ def lower_bound(
     >>> rng = np.random.default_rng(0)
     >>> found = lower_bound(
     ...     lambda count: count + 0.4 * rng.standard_normal(), 10, 11,
-    ...     draws=2000, delta=0.01, claim=1.0,
+    ...     trials=2000, delta=0.01, claim=1.0,
     ... )
     >>> found.holds
     False
@@ -152,8 +159,8 @@ def lower_bound(
         claim = getattr(release, "epsilon", None)
     if delta is None:
         delta = float(getattr(release, "delta", 0.0))
-    _check(draws, delta, confidence, learning)
-    samples = [_sample(release, data, draws) for data in (D, D_prime)]
+    _check(trials, delta, confidence, learning)
+    samples = [_sample(release, data, trials) for data in (D, D_prime)]
     if samples[0].shape != samples[1].shape:
         raise OptionError(
             "release gives outputs of different sizes on the two data sets, which tells them "
@@ -162,12 +169,12 @@ def lower_bound(
     if profile is None and isinstance(release, Call):
         profile = release.profile(D, D_prime)
     first, second = samples
-    spent = int(learning * draws) if event is None else 0
-    proof = _Proof(draws - spent, delta, (1.0 - confidence) / 4.0, *_claims(profile, claim))
+    spent = int(learning * trials) if event is None else 0
+    proof = _Proof(trials - spent, delta, (1.0 - confidence) / 4.0, *_claims(profile, claim))
     name = "as given"
     if event is None:
         # What the releases learnt from would prove themselves: no event is chosen for its luck.
-        rehearsal = replace(proof, draws=spent)
+        rehearsal = replace(proof, trials=spent)
         gain = rehearsal.epsilon if profile is None else rehearsal.attained
         learnt = learn(first[:spent], second[:spent], gain)
         event, name = learnt, f"{learnt.name} > {learnt.threshold:.4g}"
@@ -177,7 +184,7 @@ def lower_bound(
         max(0.0, float(proof.epsilon(a, b)[0])),
         delta,
         confidence,
-        proof.draws,
+        proof.trials,
         (counts[0], counts[1]),
         name,
         claim,
@@ -190,7 +197,7 @@ class _Proof:
     """What counts of an event prove; four one-sided bounds hold together, so that the best of the
     event, its complement, the two directions and every ε may be taken."""
 
-    draws: int
+    trials: int
     delta: float
     risk: float
     at: Array
@@ -211,8 +218,8 @@ class _Proof:
         return np.asarray(np.max(proven / self.claimed, axis=(0, -1)))
 
     def _bounds(self, count: Array, other: Array) -> tuple[Array, Array]:
-        low, high = clopper_pearson(count, self.draws, self.risk)
-        low2, high2 = clopper_pearson(other, self.draws, self.risk)
+        low, high = clopper_pearson(count, self.trials, self.risk)
+        low2, high2 = clopper_pearson(other, self.trials, self.risk)
         return np.stack([low, low2, 1 - high, 1 - high2]), np.stack(
             [high2, high, 1 - low2, 1 - low]
         )
@@ -223,10 +230,10 @@ def _claims(profile: Profile | None, claim: float | None) -> tuple[Array, Array]
     return at, np.ones(1) if profile is None else np.maximum(np.asarray(profile(at)), 1e-300)
 
 
-def _sample(release: Callable[[Any], Any], data: Any, draws: int) -> Array:
+def _sample(release: Callable[[Any], Any], data: Any, trials: int) -> Array:
     sampler: Callable[[Any], Callable[[], Any]] | None = getattr(release, "sampler", None)
     once = functools.partial(release, data) if sampler is None else sampler(data)
-    rows = [_vector(once()) for _ in range(draws)]
+    rows = [_vector(once()) for _ in range(trials)]
     if len({len(row) for row in rows}) != 1:
         raise OptionError("release gives outputs of different sizes; release one shape.")
     return np.stack(rows)
@@ -245,9 +252,9 @@ def _vector(output: Any) -> Array:
     return np.asarray(output, dtype=np.float64).reshape(-1)
 
 
-def _check(draws: int, delta: float, confidence: float, learning: float) -> None:
-    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 10:
-        raise OptionError(f"draws must be an int of at least 10, not {draws!r}.")
+def _check(trials: int, delta: float, confidence: float, learning: float) -> None:
+    if isinstance(trials, bool) or not isinstance(trials, int | np.integer) or trials < 10:
+        raise OptionError(f"trials must be an int of at least 10, not {trials!r}.")
     if not 0.0 <= delta < 1.0:
         raise OptionError(f"delta must lie in [0, 1), got {delta!r}.")
     if not 0.0 < confidence < 1.0 or not math.isfinite(confidence):

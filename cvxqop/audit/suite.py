@@ -121,7 +121,7 @@ def audit(row: Row, *, draws: int, risk: float, seed: int | None = None) -> Find
                 call if row.sampled == call.output else row.call(row.sampled, seed),
                 first,
                 second,
-                draws=max(draws // row.thinning, 10),
+                trials=max(draws // row.thinning, 10),
                 confidence=1.0 - risk,
             )
     except Exception as error:

@@ -86,7 +86,7 @@ def test_an_unperturbed_intercept(monkeypatch):
     D = PAIR["intercept"].data("replace_one")
     row = replace(INTERCEPT, adjacency="replace_one", options={"solver": "STOTOS"})
     for output in ("loss", "solution"):
-        found = lower_bound(row.call(output, 3), *D, draws=250, confidence=1 - RISK)
+        found = lower_bound(row.call(output, 3), *D, trials=250, confidence=1 - RISK)
         assert not found.holds
 
 
@@ -107,9 +107,9 @@ class FromData:
 def test_bounds_read_from_the_data():
     pair = PAIRS[0]
     D, D2 = replace(pair, before=((100.0,), 100.0)).data("replace_one")
-    assert not lower_bound(FromData(), D, D2, draws=300, confidence=1 - RISK).holds
+    assert not lower_bound(FromData(), D, D2, trials=420, confidence=1 - RISK).holds
     sound = replace(ADDED, adjacency="replace_one").call("loss", 2)
-    assert lower_bound(sound, D, D2, draws=300, confidence=1 - RISK).holds
+    assert lower_bound(sound, D, D2, trials=420, confidence=1 - RISK).holds
 
 
 @pytest.mark.parametrize("noise", [True, False])
@@ -132,7 +132,9 @@ def test_an_inexact_solve_needs_the_release_noise(monkeypatch, noise):
     if not noise:
         monkeypatch.setattr(GaussianRelease, "apply", lambda self, theta, noise: theta)
     row = replace(ADDED, loss=LOGISTIC, exact=None, options={"accuracy": accuracy})
-    found = lower_bound(row.call("solution", 4), *row.pair.data("add_remove"), draws=250, event=odd)
+    found = lower_bound(
+        row.call("solution", 4), *row.pair.data("add_remove"), trials=250, event=odd
+    )
     assert found.holds is noise
     if not noise:
         assert sorted(found.counts) == [0, 250]
@@ -149,7 +151,7 @@ def test_the_guard_left_out_on_data_that_do_not_interpolate(monkeypatch):
     assert not found.sampled.holds
     # The solution says so too: without a record it is exactly 0.
     D = row.pair.data("add_remove")
-    assert not lower_bound(row.call("solution", 3), *D, draws=300, confidence=1 - RISK).holds
+    assert not lower_bound(row.call("solution", 3), *D, trials=300, confidence=1 - RISK).holds
     # And the integral: the gradients differ, and nothing hides it.
     cases = [row.call("loss").prepare(data)[0] for data in D]
     bare = [replace(case.mechanism, guard_scale=0.0) for case in cases]
@@ -163,10 +165,10 @@ def test_the_same_seed_on_both_data_sets(monkeypatch):
     monkeypatch.setattr(Randomness, "fresh", fresh)
     found = findings(ADDED, 400)
     assert not found.sampled.holds
-    assert sorted(found.sampled.counts) == [0, found.sampled.draws]
+    assert sorted(found.sampled.counts) == [0, found.sampled.trials]
     row = replace(ADDED, options={"solver": "STOTOS"})
     D = row.pair.data("add_remove")
-    assert not lower_bound(row.call("solution"), *D, draws=300, confidence=1 - RISK).holds
+    assert not lower_bound(row.call("solution"), *D, trials=300, confidence=1 - RISK).holds
 
 
 def test_one_degree_of_freedom_less(monkeypatch):
@@ -175,7 +177,7 @@ def test_one_degree_of_freedom_less(monkeypatch):
     monkeypatch.setattr(wishart, "sample_factor", lambda noise, d, m: sound(noise, d, m - 1))
     D = ADDED.pair.data("add_remove")
     call = ADDED.call("loss", 6)
-    assert lower_bound(call, *D, draws=1000, confidence=1 - RISK).holds
+    assert lower_bound(call, *D, trials=1000, confidence=1 - RISK).holds
     cases = [call.prepare(data)[0] for data in D]
     mechanism = cases[0].mechanism
     assert not draws_follow_law(mechanism, draws=10_000, confidence=1 - RISK, seed=1).holds

@@ -29,7 +29,7 @@ def test_clopper_pearson_inverts_the_binomial(count):
 
 def test_a_sound_mechanism_passes_and_a_noisy_claim_is_refuted():
     """μ = 1: δ(ε) is known; the claim of a mechanism with twice the noise is not met."""
-    common = {"draws": 4000, "confidence": 1 - 1e-7, "claim": 2.0}
+    common = {"trials": 4000, "confidence": 1 - 1e-7, "claim": 2.0}
     delta = gaussian_delta(2.0, 1.0)
     sound = lower_bound(
         gaussian(1.0), 0.0, 1.0, delta=delta, profile=lambda e: gaussian_delta(e, 1.0), **common
@@ -45,9 +45,9 @@ def test_a_sound_mechanism_passes_and_a_noisy_claim_is_refuted():
 
 def test_a_fixed_event_and_its_count():
     found = lower_bound(
-        gaussian(0.25), 0.0, 1.0, event=lambda z: z[:, 1] > 0.5, draws=1000, delta=0.01, claim=1.0
+        gaussian(0.25), 0.0, 1.0, event=lambda z: z[:, 1] > 0.5, trials=1000, delta=0.01, claim=1.0
     )
-    assert found.draws == 1000
+    assert found.trials == 1000
     # P = Φ(−2) and Φ(2): log((0.977 − δ)/0.0228) = 3.75 with infinitely many releases.
     assert 2.0 < found.epsilon < 3.75
     assert not found.holds
@@ -61,7 +61,7 @@ def test_the_bound_is_below_the_truth_for_any_event():
         return bit if rng.random() < 0.75 else 1 - bit
 
     over = sum(
-        lower_bound(response, 0, 1, draws=100, confidence=0.9).epsilon > np.log(3.0)
+        lower_bound(response, 0, 1, trials=100, confidence=0.9).epsilon > np.log(3.0)
         for _ in range(200)
     )
     assert binom.sf(over - 1, 200, 0.1) > 1e-7
@@ -77,13 +77,13 @@ def test_the_bound_is_below_the_truth_for_any_event():
     ],
 )
 def test_outputs_without_noise_are_caught(release):
-    found = lower_bound(release, 0.0, 1.0, draws=300, claim=2.0)
+    found = lower_bound(release, 0.0, 1.0, trials=300, claim=2.0)
     assert found.epsilon > 2.0
     assert not found.holds
 
 
 def test_equal_outputs_prove_nothing():
-    found = lower_bound(lambda data: 0.0, 0, 1, draws=100, claim=0.1)
+    found = lower_bound(lambda data: 0.0, 0, 1, trials=100, claim=0.1)
     assert found.epsilon == 0.0
     assert found.holds
 
@@ -96,15 +96,15 @@ def test_an_exact_relation_between_the_entries_is_seen():
         noise = rng.standard_normal()
         return [noise, data - noise]
 
-    assert lower_bound(release, 0.0, 0.01, draws=400).epsilon > 2.0
+    assert lower_bound(release, 0.0, 0.01, trials=400).epsilon > 2.0
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"draws": 3}, {"delta": 1.0}, {"confidence": 1.0}, {"learning": 0.0}, {"draws": True}],
+    [{"trials": 3}, {"delta": 1.0}, {"confidence": 1.0}, {"learning": 0.0}, {"trials": True}],
 )
 def test_refusals(wrong):
     with pytest.raises(cvxqop.OptionError, match=next(iter(wrong))):
         lower_bound(gaussian(1.0), 0.0, 1.0, **wrong)
     with pytest.raises(cvxqop.OptionError, match="sizes"):
-        lower_bound(lambda n: np.zeros(n), 1, 2, draws=20)
+        lower_bound(lambda n: np.zeros(n), 1, 2, trials=20)
