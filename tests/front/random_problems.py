@@ -15,6 +15,8 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
+from random_declared import FAMILIES, declared, family
+from random_terms import public_set, public_term
 
 import cvxqop
 from cvxqop import CommonMinimizer, Gaussian, Linear, Wishart
@@ -38,10 +40,14 @@ MECHANISMS: dict[str, Any] = {
 LOSSES = (
     *("squared", "squared", "squared", "mean", "weights", "logistic", "labels", "huber"),
     *("hinge", "two terms", "glm", "outputs", "multinomial"),
+    *(f"declared, {name}" for name in FAMILIES),
 )
-QUADRATIC = ("squared", "mean", "weights", "outputs")
+QUADRATIC = ("squared", "mean", "weights", "outputs", "declared, private weights")
+FOR_DECLARED = ("wishart", "wishart, m given", "linear", "auto")
 ONLY_QUADRATIC = ("wishart, floor", "wishart, paper", "gaussian, ridge", "gaussian, 2 stages")
 SOLVERS = (None, None, "CLARABEL", "OSQP", "SCS", "HIGHS", "ECOS", "STOTOS", "STOTOS")
+CERTIFIED = (None, "STOTOS")
+CONIC_FIRST = (None, "STOTOS", "CLARABEL", "SCS")
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,7 @@ class Problem:
     arrays: list[Any]
     row_norm: float
     offset: float
+    declared: cvxqop.Declared | None = None
 
 
 def trial(seed: int) -> Outcome:
@@ -83,8 +90,13 @@ def trial(seed: int) -> Outcome:
         mechanism = "wishart"
     if fitting and loss == "multinomial" and mechanism != "linear":
         mechanism = "wishart"
+    if fitting and loss.startswith("declared"):
+        more = ("gaussian", "gaussian, ridge", "wishart, floor") if loss in QUADRATIC else ()
+        mechanism = str(rng.choice(FOR_DECLARED + more))
+        quadratic = loss in QUADRATIC and not mechanism.startswith(("linear", "auto"))
     made = _problem(rng, loss, simple=fitting and not quadratic)
-    solvers = SOLVERS if quadratic or not fitting else (None, "STOTOS")
+    certified = CERTIFIED if made.declared is None else CONIC_FIRST
+    solvers = SOLVERS if quadratic or not fitting else certified
     name = solvers[int(rng.integers(len(solvers)))]
     options = _options(rng, made, mechanism, name)
     copies = [array.copy() for array in made.arrays]
@@ -178,7 +190,6 @@ def _options(rng: Any, made: Problem, mechanism: str, name: str | None) -> dict[
     large = rng.random() < 0.15
     tight = 1.0 if large else 10 ** rng.uniform(-1, 1)
     options: dict[str, Any] = {
-        "bounds": cvxqop.Bounds(tight * made.row_norm, tight * made.offset),
         "epsilon": EPSILON_LARGE if large else float(10 ** rng.uniform(-1, 1)),
         "delta": float(10 ** rng.uniform(-9, -3)),
         "adjacency": str(rng.choice(["replace_one", "add_remove"])),
@@ -186,10 +197,16 @@ def _options(rng: Any, made: Problem, mechanism: str, name: str | None) -> dict[
         "solver": name,
         "seed": int(rng.integers(10**6)),
     }
-    if name == "STOTOS":
+    if made.declared is None or rng.random() < 0.03:  # it is refused beside a declaration
+        options["bounds"] = cvxqop.Bounds(tight * made.row_norm, tight * made.offset)
+    if made.declared is not None:
+        options["declared"] = made.declared
+        options["accept_solver_accuracy"] = bool(rng.random() < 0.1)
+    if name == "STOTOS" and (made.declared is None or rng.random() < 0.05):
         variant = [None, "newton", "plain", "svrg"][int(rng.integers(4))]
         options["solver_options"] = {} if variant is None else {"variant": variant}
-    if mechanism == "wishart, paper" or rng.random() < 0.1:
+    common = 0.1 if made.declared is None else 0.03  # it is refused beside a declaration
+    if mechanism == "wishart, paper" or rng.random() < common:
         error = float(rng.choice([0.0, 0.1]))
         origin = {variable: np.zeros(variable.shape) for variable in _own(made)}
         options["anchor"] = CommonMinimizer(origin, error=error)
@@ -214,7 +231,8 @@ def _problem(rng: Any, loss: str, simple: bool) -> Problem:
     if rng.random() < 0.1:
         X[:, 0] = 0.0
     k = int(rng.integers(2, 4))
-    shape = (d, k) if loss in ("outputs", "multinomial") else (d,)
+    several = ("outputs", "multinomial", "declared, huber outputs")
+    shape = (d, k) if loss in several else (d,)
     attributes = [{}, {}, {}, {"nonneg": True}, {"bounds": [-1.0, 1.0]}][int(rng.integers(5))]
     theta = cp.Variable(shape, name="theta", **attributes)
     b: Any = cp.Variable(name="intercept") if rng.random() < 0.3 and len(shape) == 1 else 0
@@ -245,14 +263,22 @@ def _problem(rng: Any, loss: str, simple: bool) -> Problem:
             [],
         ),
     }
-    term, private = recipes[loss]()
+    needed: list[Any] = []
+    constants = None
+    arrays = [X, y, signs, chance, Y, T, weights]
+    if loss.startswith("declared"):
+        found = family(rng, loss.removeprefix("declared, "), theta, X, 0.1 * theta.size**0.5)
+        term, private, needed = found.loss, found.private, found.constraints
+        arrays, constants = found.arrays, declared(found.constants)
+    else:
+        term, private = recipes[loss]()
     flat = cp.vec(theta, order="F")
     lam, r = float(10 ** rng.uniform(-2, 1)), float(10 ** rng.uniform(-1, 1))
     if attributes:
         r = max(r, 0.5)
     problem = cp.Problem(
-        cp.Minimize(term + _regulariser(rng, flat, lam, simple)),
-        _constraints(rng, flat, r, simple),
+        cp.Minimize(term + public_term(rng, flat, lam, simple)),
+        needed or public_set(rng, flat, r, simple),
     )
     norms = np.linalg.norm(X, axis=1)
     offsets = np.linalg.norm(Y, axis=1) if loss == "outputs" else np.maximum(np.abs(y), 1.0)
@@ -260,50 +286,11 @@ def _problem(rng: Any, loss: str, simple: bool) -> Problem:
         problem,
         theta,
         private,
-        [X, y, signs, chance, Y, T, weights],
+        arrays,
         1.001 * max(1e-2, float(np.max(norms, initial=0.0))),
         1.001 * float(np.max(offsets, initial=1.0)),
+        constants,
     )
-
-
-def _regulariser(rng: Any, v: Any, lam: float, simple: bool) -> Any:
-    """A public term; a ``simple`` one has a known proximal operator."""
-    t = cp.Variable(name="auxiliary")
-    choices = [
-        lambda: 0,
-        lambda: lam * cp.norm1(v),
-        lambda: lam * cp.sum_squares(v),
-        lambda: lam * cp.norm(v, 2),
-        lambda: lam * cp.norm1(v) + 0.1 * cp.sum_squares(v),
-        lambda: lam * cp.norm_inf(v),
-        lambda: lam * cp.tv(v) if v.size > 2 else 0,
-        lambda: lam * cp.sum(cp.huber(v)),
-        lambda: lam * cp.sum(cp.logistic(v)),
-        lambda: lam * cp.quad_form(v, np.eye(v.size) + 1),
-        lambda: lam * (cp.square(t - 1) + cp.norm(cp.hstack([v, t]), 2)),
-        lambda: lam * cp.sum(v),
-    ]
-    return choices[int(rng.integers(7 if simple else len(choices)))]()
-
-
-def _constraints(rng: Any, v: Any, r: float, simple: bool) -> list[Any]:
-    """Public constraints; ``simple`` ones have a known projection. The last set is empty."""
-    choices = [
-        list,
-        lambda: [cp.norm_inf(v) <= r],
-        lambda: [cp.norm(v, 2) <= r],
-        lambda: [v >= 0],
-        lambda: [cp.norm1(v) <= r],
-        lambda: [cp.sum(v) == min(r, 0.5), v >= 0],
-        lambda: [v <= r, v >= -r, cp.sum(v) <= r * v.size / 2],
-        lambda: [cp.norm((np.eye(v.size) + 0.1) @ v - 0.1, 2) <= r + v.size],
-        lambda: [cp.sum_squares(v) + cp.norm1(v) <= r],
-        lambda: [cp.sum(cp.exp(v)) <= v.size + r],
-        lambda: [v >= 1, v <= 0.5],
-    ]
-    weights = np.array([4.0] + [1.0] * (len(choices) - 2) + [0.3])
-    weights[7:10] *= not simple
-    return choices[int(rng.choice(len(choices), p=weights / weights.sum()))]()
 
 
 @contextlib.contextmanager
