@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from cvxqop.privacy.calibrated_wishart import CalibratedWishart
 from cvxqop.privacy.gaussian import CalibratedGaussian, Gaussian
 from cvxqop.privacy.linear import Linear
@@ -13,6 +15,9 @@ from cvxqop.problem.erm import ERM, Constants
 from cvxqop.settings import Settings
 
 __all__ = ["assumptions_of", "caveats_of", "declared_assumptions_of", "ridge_of", "warnings_of"]
+
+PRECISION = 3e-8
+"""Part of a displacement that double precision can tell apart: about 2√(machine epsilon)."""
 
 NEIGHBOURS = {
     "replace_one": "Neighbouring data sets differ in the values of one record; n is public.",
@@ -174,4 +179,14 @@ def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str
             f"the Wishart ridge never falls below the curvature L = {smoothness:.3g} of one record,"
             f" however large epsilon is: it is {ridge:.3g} here"
         )
+    if mechanism.release is not None and ridge > 0.0:
+        displacement = mechanism.guard_scale * math.sqrt(mechanism.sensitivity.parameters) / ridge
+        finest = PRECISION * displacement
+        if settings.accuracy < finest:
+            rounded = 10.0 ** math.ceil(math.log10(finest))
+            warnings.append(
+                f"the noise moves the answer by about {displacement:.2g}; double precision may not "
+                f"be able to certify an accuracy of {settings.accuracy:g} beside that, and the run "
+                f"would end without a release. accuracy={rounded:g} costs next to nothing"
+            )
     return tuple(warnings)

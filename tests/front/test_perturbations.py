@@ -131,3 +131,25 @@ def test_private_loss_needs_a_random_curvature():
         cvxqop.private_loss(
             cp.sum_squares(X @ theta - y), private=[X, y], perturbation="linear", **PAY
         )
+
+
+def test_an_accuracy_that_double_precision_may_not_certify_is_warned_of():
+    """Rows of norm 0.002: the noise moves θ by thousands, and 1e-6 is the default accuracy."""
+    X, y = np.full((40, 5), 1e-4), np.tile([-1.0, 1.0], 20)
+    theta = cp.Variable(5)
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.logistic(-cp.multiply(y, X @ theta)))))
+    bounds = cvxqop.Bounds(row_norm=2e-3)
+    options = {"private": [X, y], "bounds": bounds, "epsilon": 0.3, "delta": 1e-6}
+    plan = cvxqop.plan(problem, perturbation="linear", **options)
+    (warning,) = [text for text in plan.warnings if "double precision" in text]
+    advised = float(warning.split("accuracy=")[1].split()[0])
+    for accuracy in (advised, 10 * advised):
+        better = cvxqop.plan(problem, perturbation="linear", accuracy=accuracy, **options)
+        assert not [text for text in better.warnings if "double precision" in text]
+    # What it costs: the release noise is far below that of the mechanism.
+    displacement = better.mechanism.guard_scale * np.sqrt(5) / better.mechanism.ridge
+    assert better.mechanism.release.scale < 1e-3 * displacement
+    usual = {**options, "bounds": cvxqop.Bounds(row_norm=1.0)}
+    for perturbation in ("linear", "wishart", "gaussian"):
+        plan = cvxqop.plan(problem, perturbation=perturbation, **usual)
+        assert not [text for text in plan.warnings if "double precision" in text]
