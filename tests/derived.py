@@ -1,6 +1,7 @@
 """Numbers that sentences of the pages state, computed from committed results or by the library."""
 
 import math
+import re
 
 from committed import (
     EPSILONS,
@@ -186,6 +187,11 @@ def audited_rows():
     assert set(verdicts) == {"pass"}
     assert f"All {len(verdicts)} rows pass." in results
     return (len(verdicts),)
+
+
+def audit_seconds():
+    (seconds,) = re.findall(r"^Time: (\d+) s; worker", text_of("benchmarks/results/audit.md"), re.M)
+    return (int(seconds),)
 
 
 def people():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 
 from cvxqop.audit import suite
@@ -20,11 +21,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--quick", action="store_true", help="a few rows, a few seconds each")
     parser.add_argument("--processes", type=int, default=2, help="worker processes (2)")
-    parser.add_argument("--draws", type=int, default=2000, help="releases a row and data set")
+    parser.add_argument("--draws", type=int, default=1500, help="releases a row and data set")
     parser.add_argument("--seed", type=int, help="repeat a run; left out: system's generator")
     options = parser.parse_args(arguments)
     if options.draws < 40 or options.processes < 1:
         parser.error("--draws must be at least 40 and --processes at least 1")
+    start = time.perf_counter()
     findings = suite.run(
         suite.rows(quick=options.quick),
         draws=options.draws,
@@ -32,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         seed=options.seed,
     )
     print(table(findings, draws=options.draws, seed=options.seed))
+    elapsed = time.perf_counter() - start
+    print(f"\nTime: {elapsed:.0f} s; worker processes: {options.processes}.")
     return 0 if all(finding.holds for finding in findings) else 1
 
 

@@ -86,6 +86,7 @@ def test_the_quick_suite_passes(capsys, monkeypatch):
     code = main(["--quick", "--draws", "200", "--processes", "1", "--seed", "3"])
     printed = capsys.readouterr().out
     assert f"All {len(kept)} rows pass." in printed
+    assert "s; worker processes: 1." in printed
     assert code == 0
 
 
