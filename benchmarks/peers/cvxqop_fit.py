@@ -59,22 +59,19 @@ REGRESSION = (
         Method(
             f"cvxqop, Gaussian, {title}",
             partial(least_squares, perturbation=cvxqop.Gaussian(stages=stages)),
-            draws=5,
         )
         for title, stages in (("1 stage (default)", 1), ("2 stages", 2), ("6 stages", 6))
     ),
-    Method("cvxqop, Wishart", partial(least_squares, perturbation="wishart"), draws=5),
+    Method("cvxqop, Wishart", partial(least_squares, perturbation="wishart")),
     Method(
         "cvxqop, Linear, Huber loss",
         partial(least_squares, perturbation="linear", huber=True),
-        draws=5,
     ),
 )
 CLASSIFICATION = tuple(
     Method(
         f"cvxqop, {title}, {'intercept' if intercept else 'no intercept'}",
         partial(logistic, perturbation=perturbation, intercept=intercept),
-        draws=2,
     )
     for title, perturbation in (("Linear (default)", "linear"), ("Wishart", "wishart"))
     for intercept in (True, False)

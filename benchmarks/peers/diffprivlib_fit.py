@@ -67,16 +67,14 @@ def logistic(task: Task, X: Array, y: Array, seed: int, *, intercept: bool) -> D
 
 
 REGRESSION = (
-    Method("diffprivlib, intercept", partial(least_squares, intercept=True, tight=False), draws=1),
+    Method("diffprivlib, intercept", partial(least_squares, intercept=True, tight=False)),
     Method(
         "diffprivlib, no intercept",
         partial(least_squares, intercept=False, tight=False),
-        draws=1,
     ),
     Method(
         "diffprivlib, no intercept, tight box",
         partial(least_squares, intercept=False, tight=True),
-        draws=1,
     ),
 )
 CLASSIFICATION = (
