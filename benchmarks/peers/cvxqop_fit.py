@@ -73,6 +73,10 @@ CLASSIFICATION = tuple(
         f"cvxqop, {title}, {'intercept' if intercept else 'no intercept'}",
         partial(logistic, perturbation=perturbation, intercept=intercept),
     )
-    for title, perturbation in (("Linear (default)", "linear"), ("Wishart", "wishart"))
+    for title, perturbation in (
+        ("Linear, clipped", cvxqop.Linear(clip="anchor")),
+        ("Linear (default)", "linear"),
+        ("Wishart", "wishart"),
+    )
     for intercept in (True, False)
 )
