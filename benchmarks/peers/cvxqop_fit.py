@@ -62,6 +62,10 @@ REGRESSION = (
         )
         for title, stages in (("1 stage (default)", 1), ("2 stages", 2), ("6 stages", 6))
     ),
+    Method(
+        "cvxqop, Linear, clipped at a quarter",
+        partial(least_squares, perturbation=cvxqop.Linear(clip=0.25)),
+    ),
     Method("cvxqop, Wishart", partial(least_squares, perturbation="wishart")),
     Method(
         "cvxqop, Linear, Huber loss",
