@@ -67,14 +67,16 @@ def logistic(task: Task, X: Array, y: Array, seed: int, *, intercept: bool) -> D
 
 
 REGRESSION = (
-    Method("diffprivlib, intercept", partial(least_squares, intercept=True, tight=False)),
+    Method("diffprivlib, intercept", partial(least_squares, intercept=True, tight=False), draws=5),
     Method(
         "diffprivlib, no intercept",
         partial(least_squares, intercept=False, tight=False),
+        draws=5,
     ),
     Method(
         "diffprivlib, no intercept, tight box",
         partial(least_squares, intercept=False, tight=True),
+        draws=5,
     ),
 )
 CLASSIFICATION = (

@@ -28,6 +28,7 @@ from method import Array, Draw, Fit, Method, Task, with_ones
 
 STEPS = 1000
 CLIP = 1.0
+DRAWS = 10
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 
@@ -127,5 +128,7 @@ def prepare(task: Task, X: Array, y: Array, seed: int, *, logistic: bool) -> Dra
     return draw
 
 
-REGRESSION = (Method("DP-SGD, jax-privacy", partial(prepare, logistic=False)),)
-CLASSIFICATION = (Method("DP-SGD, jax-privacy, intercept", partial(prepare, logistic=True)),)
+REGRESSION = (Method("DP-SGD, jax-privacy", partial(prepare, logistic=False), draws=DRAWS),)
+CLASSIFICATION = (
+    Method("DP-SGD, jax-privacy, intercept", partial(prepare, logistic=True), draws=DRAWS),
+)
