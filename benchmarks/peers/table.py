@@ -148,6 +148,7 @@ STYLES = {
     "cvxqop, Gaussian, 2 stages": ("#009E73", "-", "D"),
     "cvxqop, Gaussian, 6 stages": ("#7F3C8D", "-", "P"),
     "cvxqop, Linear": ("#CC79A7", "-", "^"),
+    "cvxqop, Linear, clipped": ("#882255", "-", "X"),
     "AdaSSP, exact": ("#E69F00", "--", "v"),
     "LOP after RKW23": ("#D55E00", "--", "x"),
     "DP-SGD": ("#000000", ":", "*"),
