@@ -103,13 +103,26 @@ def test_what_the_page_says_of_regression(table):
 
 def test_what_the_page_says_of_classification(table):
     found = scores(table, "classification")
-    linear, lop, sgd = (
+    clipped, linear, lop, sgd = (
         f"{name}, intercept"
-        for name in ("cvxqop, Linear (default)", "LOP after RKW23", "DP-SGD, jax-privacy")
+        for name in (
+            "cvxqop, Linear, clipped",
+            "cvxqop, Linear (default)",
+            "LOP after RKW23",
+            "DP-SGD, jax-privacy",
+        )
     )
     for epsilon in table.EPSILONS:
-        best, second, third = (mean(found, method, epsilon) for method in (sgd, linear, lop))
-        if float(epsilon) <= 2:
-            assert best > second > third
+        best, second, third, fourth = (
+            mean(found, method, epsilon) for method in (clipped, sgd, linear, lop)
+        )
+        assert 0.0015 < best - second < 0.0055
+        assert second > third
+        if float(epsilon) <= 1:
+            assert 0.0195 < best - third < 0.0305
         else:
-            assert max(best, second, third) - min(best, second, third) < 0.006
+            assert best - third < 0.0195
+        if float(epsilon) <= 2:
+            assert third > fourth
+        else:
+            assert abs(third - fourth) < 0.001

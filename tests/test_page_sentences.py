@@ -51,6 +51,7 @@ SENTENCES = {
     ],
     "docs/mechanisms.md": [
         ("Wishart ensemble there by about # in mean", derived.linear_over_wishart),
+        ('`Linear(clip="anchor")`, about # ahead of it', derived.clipped_over_linear),
         ("above the Wishart ensemble in # of # cells", derived.above_wishart),
         (
             "the most accurate in # of # cells, in the others within # of",
