@@ -9,10 +9,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop._cvxpy import is_sparse
 from cvxqop.case import Case
 from cvxqop.errors import OptionError
 from cvxqop.problem.declared_erm import DeclaredERM
+from cvxqop.solve.gram import dense
 from cvxqop.solve.record_loss import LossSum, RecordLoss
 
 __all__ = ["Objective", "Smooth", "public_rest"]
@@ -96,7 +96,7 @@ class Objective:
         A, numbers = rows.take(0, rows.n)
         linear, curvature = public_rest(case)
         return cls(
-            np.asarray(A.toarray() if is_sparse(A) else A, dtype=np.float64),
+            dense(A),
             numbers,
             LossSum(losses) if isinstance(losses, Sequence) else losses,
             case.anchor,

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 
-from cvxqop._cvxpy import is_sparse
 from cvxqop.audit.objective import public_rest
 from cvxqop.case import Case
 from cvxqop.errors import OptionError
+from cvxqop.solve.gram import dense
 
 __all__ = ["SoftmaxObjective", "contrasts"]
 
@@ -94,7 +94,7 @@ class SoftmaxObjective:
         A, labels = case.rows.take(0, case.rows.n)
         ((_, weight),) = erm.losses
         return cls(
-            np.asarray(A.toarray() if is_sparse(A) else A, dtype=np.float64),
+            dense(A),
             labels,
             float(weight),
             erm.outputs.matrix(case.anchor),
