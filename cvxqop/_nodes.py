@@ -41,8 +41,10 @@ __all__ = [
     "holds_records",
     "index_key",
     "is_elementwise",
+    "is_euclidean",
     "is_leaf",
     "is_linear",
+    "is_norm_of_one",
     "is_sparse",
     "kept_aside",
     "kind",
@@ -217,6 +219,18 @@ def exponent(node: Any) -> float:
     """Exponent of a power or order of a p-norm."""
     p = node.p
     return float(p.value) if hasattr(p, "value") else float(p)
+
+
+def is_norm_of_one(node: Any) -> bool:
+    """Whether a node is what CVXPY makes of any norm of one number: its absolute value."""
+    return kind(node) in ("norm1", "sigma_max") and bool(node.args[0].size == 1)
+
+
+def is_euclidean(node: Any) -> bool:
+    """Whether a node is the 2-norm of all entries of its argument."""
+    if is_norm_of_one(node):
+        return True
+    return kind(node) == "pnorm" and exponent(node) == 2 and node.axis is None
 
 
 def index_key(node: Any) -> tuple[Any, ...]:

@@ -44,7 +44,7 @@ def _smooths(node: Any, kind: str) -> bool:
 
 
 def _smooth(node: Any, kind: str, smoothed: bool, private: PrivateData) -> bool:
-    if kind == "abs" or (kind in ("norm1", "sigma_max") and node.args[0].size == 1):
+    if kind == "abs" or _cvxpy.is_norm_of_one(node):
         return smoothed  # any norm of one number is its absolute value
     if kind == "maximum":
         others = [argument for argument in node.args if not _cvxpy.has_variables(argument)]

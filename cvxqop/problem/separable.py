@@ -210,11 +210,7 @@ class SeparableReader:
 
     def _is_norm(self, node: Any) -> bool:
         """Whether the square of a node is a sum of squares over everything."""
-        kind = _cvxpy.kind(node)
-        if kind in ("norm1", "sigma_max"):  # what CVXPY makes of any norm of one number
-            return node.args[0].size == 1 and self.read(node.args[0]) >= 0
-        whole = kind == "pnorm" and _cvxpy.exponent(node) == 2 and node.axis is None
-        return bool(whole) and self.read(node.args[0]) >= 0
+        return _cvxpy.is_euclidean(node) and self.read(node.args[0]) >= 0
 
     def _check_public(self, node: Any, axis: int, ndim: int) -> None:
         """What stands beside the records, with one entry for each or one for all."""

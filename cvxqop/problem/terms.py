@@ -101,7 +101,7 @@ class TermReader:
         """One term Σ_i φ(e_i), or a sum of several under one ``sum``."""
         if kind == "quad_over_lin" and node.axis is None:
             self._add(squared, factor.over(self._scales.positive(node.args[1])), node.args[0])
-        elif kind == "power" and _cvxpy.exponent(node) == 2 and self._is_norm(node.args[0]):
+        elif kind == "power" and _cvxpy.exponent(node) == 2 and _cvxpy.is_euclidean(node.args[0]):
             self._add(squared, factor, node.args[0].args[0])
         elif kind == "sum" and (node.axis is None or node.size == 1):
             self._elementwise(node.args[0], factor)
@@ -200,12 +200,6 @@ class TermReader:
                 self._add_linear(factor, (constant, other))
                 return
         self._refuse(refusals.COMBINES)
-
-    def _is_norm(self, node: Any) -> bool:
-        kind = _cvxpy.kind(node)
-        if kind in ("norm1", "sigma_max"):  # what CVXPY makes of any norm of one number
-            return bool(node.args[0].size == 1)
-        return bool(kind == "pnorm" and _cvxpy.exponent(node) == 2 and node.axis is None)
 
     def _positive_part(self, node: Any) -> Any:
         inner = [argument for argument in node.args if _cvxpy.has_variables(argument)]
