@@ -51,7 +51,8 @@ def measure(name: str, epsilon: float) -> list[str]:
         exact.append(1.0 - np.sum((X_test @ best - y_test) ** 2) / total)
         for mechanism, perturbation in MECHANISMS.items():
             plan = cvxqop.plan(
-                problem, private=[X, y], bounds=cvxqop.Bounds(1.0, 1.0), epsilon=epsilon,
+                problem, private=[X, y], bounds=cvxqop.Bounds(row_norm=1.0, offset=1.0),
+                epsilon=epsilon,
                 delta=1e-6, adjacency="add_remove", perturbation=perturbation, seed=seed,
             )  # fmt: skip
             for _ in range(DRAWS):

@@ -151,8 +151,8 @@ class Case:
         if settings.budget is not None:
             names = ", ".join(variable.name() for variable in self.erm.variables)
             settings.budget.spend(
-                float(settings.epsilon),
-                float(settings.delta),
+                epsilon=float(settings.epsilon),
+                delta=float(settings.delta),
                 label=f"{mechanism.title} of {names}",
                 mechanism=mechanism,
             )

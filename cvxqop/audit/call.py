@@ -47,7 +47,8 @@ class Call:
     ...     theta = cp.Variable(2)
     ...     return cp.Problem(cp.Minimize(cp.sum_squares(X @ theta - y))), [X, y]
     >>> call = Call(
-    ...     state, output="loss", bounds=cvxqop.Bounds(1.0, 1.0), epsilon=1.0, delta=0.01
+    ...     state, output="loss", bounds=cvxqop.Bounds(row_norm=1.0, offset=1.0),
+    ...     epsilon=1.0, delta=0.01
     ... )
     >>> one, other = (np.eye(2), np.ones(2)), (np.eye(2), np.array([1.0, -1.0]))
     >>> lower_bound(call, one, other, trials=200).holds

@@ -128,7 +128,8 @@ def divergence(
     ...     theta = cp.Variable(1)
     ...     return cp.Problem(cp.Minimize(0.5 * cp.sum_squares(X @ theta - y))), [X, y]
     >>> call = Call(
-    ...     state, output="loss", bounds=cvxqop.Bounds(1.0, 1.0), epsilon=1.0, delta=1e-6,
+    ...     state, output="loss", bounds=cvxqop.Bounds(row_norm=1.0, offset=1.0),
+    ...     epsilon=1.0, delta=1e-6,
     ...     adjacency="add_remove",
     ... )
     >>> none, one = (np.zeros((1, 1)), np.zeros(1)), (np.ones((1, 1)), np.ones(1))

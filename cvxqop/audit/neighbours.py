@@ -150,14 +150,14 @@ def _multinomial(t: Any, Y: Array) -> Any:
     return cp.sum(cp.log_sum_exp(t, axis=1)) - cp.sum(cp.multiply(Y, t))
 
 
-INTERPOLATING = Loss("squared, no guard", Bounds(R), _interpolating, targets=False)
-TWO_OUTPUTS = Loss("squared, 2 outputs", Bounds(R, B), _squared, outputs=2)
+INTERPOLATING = Loss("squared, no guard", Bounds(row_norm=R), _interpolating, targets=False)
+TWO_OUTPUTS = Loss("squared, 2 outputs", Bounds(row_norm=R, offset=B), _squared, outputs=2)
 MULTINOMIAL = tuple(
-    Loss(f"multinomial, {k} classes", Bounds(R), _multinomial, outputs=k, labelled=True)
+    Loss(f"multinomial, {k} classes", Bounds(row_norm=R), _multinomial, outputs=k, labelled=True)
     for k in (2, 3)
 )
 LOSSES = (
-    Loss("squared", Bounds(R, B), _squared),
-    Loss("logistic", Bounds(R), _logistic),
-    Loss("huber", Bounds(R, B), _huber),
+    Loss("squared", Bounds(row_norm=R, offset=B), _squared),
+    Loss("logistic", Bounds(row_norm=R), _logistic),
+    Loss("huber", Bounds(row_norm=R, offset=B), _huber),
 )

@@ -94,18 +94,18 @@ class Budget:
 
     Examples
     --------
-    >>> budget = Budget(1.0, 1e-6)
-    >>> _ = budget.spend(0.25, 2.5e-7, label="first look")
+    >>> budget = Budget(epsilon=1.0, delta=1e-6)
+    >>> _ = budget.spend(epsilon=0.25, delta=2.5e-7, label="first look")
     >>> budget.remaining()
     Remaining(epsilon=0.75, delta=7.5e-07, mu=None)
-    >>> budget.spend(0.8, 1e-7)
+    >>> budget.spend(epsilon=0.8, delta=1e-7)
     Traceback (most recent call last):
     ...
     cvxqop.errors.BudgetError: Spending (0.8, 1e-07) would exceed the budget (1, 1e-06): left are \
 (0.75, 7.5e-07). Nothing was charged and no noise was drawn.
     """
 
-    def __init__(self, epsilon: float, delta: float) -> None:
+    def __init__(self, *, epsilon: float, delta: float) -> None:
         check_privacy(epsilon, delta)
         self._epsilon, self._delta = float(epsilon), float(delta)
         self._history: tuple[Charge, ...] = ()
@@ -129,9 +129,9 @@ class Budget:
 
     def spend(
         self,
+        *,
         epsilon: float,
         delta: float,
-        *,
         label: str = "",
         mechanism: Mechanism | None = None,
         adjacency: Adjacency | None = None,
@@ -222,7 +222,7 @@ class Budget:
 
         Examples
         --------
-        >>> budget = Budget(2.0, 1e-5)
+        >>> budget = Budget(epsilon=2.0, delta=1e-5)
         >>> budget.profile(0.0)
         0.0
         """
@@ -276,7 +276,7 @@ class Budget:
             If the file is missing, damaged or of another version, or spends more than it has.
         """
         epsilon, delta, rows = ledger.read(Path(path))
-        budget = cls(epsilon, delta)
+        budget = cls(epsilon=epsilon, delta=delta)
         history = tuple(Charge(**row) for row in rows)
         if budget._total(history, epsilon) > delta * (1.0 + 1e-9):
             raise BudgetError("The budget file spends more than it has.")

@@ -21,7 +21,7 @@ __all__ = ["Bounds"]
 _SMALLEST, _LARGEST = 1e-100, 1e100
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Bounds:
     """Bounds on every record that could occur; a record beyond them is clipped.
 
@@ -54,7 +54,7 @@ class Bounds:
 
     row_norm: float
     offset: float | None = None
-    from_data: bool = field(default=False, kw_only=True, repr=False)
+    from_data: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "row_norm", _number("row_norm", self.row_norm, positive=True))

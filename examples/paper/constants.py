@@ -56,7 +56,8 @@ def of_exact(d, m, epsilon, delta, quadratic):
     residual = X @ theta - y
     loss = cp.sum_squares(residual) if quadratic else cp.sum(cp.square(cp.pos(residual)))
     plan = cvxqop.plan(
-        cp.Problem(cp.Minimize(0.5 * loss)), private=[X, y], bounds=cvxqop.Bounds(1.0, 1.0),
+        cp.Problem(cp.Minimize(0.5 * loss)), private=[X, y],
+        bounds=cvxqop.Bounds(row_norm=1.0, offset=1.0),
         epsilon=epsilon, delta=delta, anchor=cvxqop.CommonMinimizer(np.zeros(d)), radius=1.0,
         perturbation=cvxqop.Wishart(degrees_of_freedom=m),
     )  # fmt: skip

@@ -88,7 +88,7 @@ def test_a_public_quadratic_rest_is_read():
         rest = 1.5 * cp.sum_squares(theta - [1, 2]) + theta[0] * 3
         return cp.Problem(cp.Minimize(0.5 * cp.sum_squares(X @ theta - y) + rest)), [X, y]
 
-    target = Call(state, bounds=cvxqop.Bounds(2.0, 1.0), epsilon=1.0, delta=0.01)
+    target = Call(state, bounds=cvxqop.Bounds(row_norm=2.0, offset=1.0), epsilon=1.0, delta=0.01)
     J = Objective.of(target.prepare((np.eye(2), np.array([0.5, -0.5])))[0])
     gradient, hessian = J.at(np.zeros((1, 2)))
     np.testing.assert_allclose(gradient[0], [-0.5 - 3 + 3, 0.5 - 6], atol=1e-12)
@@ -109,7 +109,7 @@ def test_refusals(rest, constraints, match):
         loss = cp.sum_squares(X @ theta - y) + rest(theta)
         return cp.Problem(cp.Minimize(loss), constraints(theta)), [X, y]
 
-    target = Call(state, bounds=cvxqop.Bounds(1.0, 1.0), epsilon=1.0, delta=0.01)
+    target = Call(state, bounds=cvxqop.Bounds(row_norm=1.0, offset=1.0), epsilon=1.0, delta=0.01)
     D = (np.ones((1, 1)), np.ones(1))
     with pytest.raises(cvxqop.OptionError, match=match):
         divergence(target, D, D)

@@ -70,7 +70,7 @@ def test_R_instead_of_its_square(monkeypatch):
     found = findings(replace(ADDED, sampled=None))
     assert found.exact.attained > 1.5
     assert not found.exact.holds
-    wide = replace(SQUARED, bounds=cvxqop.Bounds(8.0, 1.0))
+    wide = replace(SQUARED, bounds=cvxqop.Bounds(row_norm=8.0, offset=1.0))
     row = replace(ADDED, loss=wide, pair=PAIR["far beyond the bounds"])
     assert not findings(row, 1000).sampled.holds
 

@@ -198,7 +198,9 @@ def _options(rng: Any, made: Problem, mechanism: str, name: str | None) -> dict[
         "seed": int(rng.integers(10**6)),
     }
     if made.declared is None or rng.random() < 0.03:  # it is refused beside a declaration
-        options["bounds"] = cvxqop.Bounds(tight * made.row_norm, tight * made.offset)
+        options["bounds"] = cvxqop.Bounds(
+            row_norm=tight * made.row_norm, offset=tight * made.offset
+        )
     if made.declared is not None:
         options["declared"] = made.declared
         options["accept_solver_accuracy"] = bool(rng.random() < 0.1)

@@ -39,7 +39,7 @@ def test_intercept_is_inside_the_perturbation(order):
         w, b = cp.Variable(1), cp.Variable()
         problem = cp.Problem(cp.Minimize(cp.sum(cp.logistic(-cp.multiply(y, X @ w + b)))))
         plan = cvxqop.plan(
-            problem, private=[X, y], seed=3, **{**PAY, "bounds": cvxqop.Bounds(np.sqrt(2))}
+            problem, private=[X, y], seed=3, **{**PAY, "bounds": cvxqop.Bounds(row_norm=np.sqrt(2))}
         )
         assert plan.dimension == 2
         intercepts.append(np.array([plan.run()[b] for _ in range(150)]))

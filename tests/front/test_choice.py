@@ -11,7 +11,7 @@ from cvxqop.privacy.linear import CalibratedLinear
 RNG = np.random.default_rng(3)
 X = RNG.uniform(-0.4, 0.4, (3000, 4))
 Y = np.clip(X @ [1.0, -0.5, 0.2, 0.0] + 0.05 * RNG.standard_normal(3000), -1, 1)
-PAY = {"bounds": cvxqop.Bounds(1.0, 1.0), "epsilon": 1.0, "delta": 1e-6}
+PAY = {"bounds": cvxqop.Bounds(row_norm=1.0, offset=1.0), "epsilon": 1.0, "delta": 1e-6}
 
 
 def squares(constraints=()):
@@ -135,15 +135,15 @@ def test_private_data_in_the_rest_of_a_private_loss_is_refused():
 def test_default_radius_has_the_units_of_theta(bounds, radius):
     """B/R, or √(Σ 0.4²) = 0.8 where the box reaches no farther."""
     box = [lambda theta: cp.norm_inf(theta) <= 0.4] if radius == 0.8 else []
-    chosen = cvxqop.plan(
-        squares(box), private=[X, Y], bounds=cvxqop.Bounds(*bounds), epsilon=1.0, delta=1e-6
-    )
+    row_norm, offset = bounds
+    stated = cvxqop.Bounds(row_norm=row_norm, offset=offset)
+    chosen = cvxqop.plan(squares(box), private=[X, Y], bounds=stated, epsilon=1.0, delta=1e-6)
     assert chosen.radius == pytest.approx(radius)
 
 
 def test_default_radius_of_a_classification():
     theta = cp.Variable(4)
     problem = cp.Problem(cp.Minimize(cp.sum(cp.logistic(X @ theta))))
-    bounds = cvxqop.Bounds(0.5)
+    bounds = cvxqop.Bounds(row_norm=0.5)
     chosen = cvxqop.plan(problem, private=[X], bounds=bounds, epsilon=1.0, delta=1e-6)
     assert chosen.radius == pytest.approx(2.0 * 2.0 / 0.5)

@@ -296,7 +296,7 @@ def test_refusals_before_anything_is_spent(monkeypatch):
         raise AssertionError("noise was drawn")
 
     monkeypatch.setattr("cvxqop.privacy.noise.Randomness.fresh", drawn)
-    budget = cvxqop.Budget(1.0, 1e-6)
+    budget = cvxqop.Budget(epsilon=1.0, delta=1e-6)
     with pytest.raises(cvxqop.OptionError, match="Use solver='STOTOS'"):
         cvxqop.privatize(problem, solver="CLARABEL", budget=budget, **clipped)
     with pytest.raises(cvxqop.OptionError, match="linear mechanism"):

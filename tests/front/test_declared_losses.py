@@ -246,9 +246,12 @@ def test_a_solver_that_fails(trusting):
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
-        ({"bounds": cvxqop.Bounds(1.0)}, "bounds: a declared loss is not clipped"),
+        ({"bounds": cvxqop.Bounds(row_norm=1.0)}, "bounds: a declared loss is not clipped"),
         ({"declared": 1.0}, "must be a cvxqop.Declared, not float"),
-        ({"declared": None, "bounds": cvxqop.Bounds(1.0)}, "without a bound on its curvature"),
+        (
+            {"declared": None, "bounds": cvxqop.Bounds(row_norm=1.0)},
+            "without a bound on its curvature",
+        ),
         ({"nonfinite": "zero"}, "nonfinite"),
         ({"accept_solver_accuracy": 1}, "accept_solver_accuracy must be"),
         ({"perturbation": "gaussian"}, "quadratic only"),
@@ -283,7 +286,11 @@ def test_more_refusals():
     X, y, theta, problem = poisson(n=50)
     with pytest.raises(cvxqop.OptionError, match="others are certified"):
         cvxqop.plan(
-            problem, private=[X, y], bounds=cvxqop.Bounds(1.0), accept_solver_accuracy=True, **PAY
+            problem,
+            private=[X, y],
+            bounds=cvxqop.Bounds(row_norm=1.0),
+            accept_solver_accuracy=True,
+            **PAY,
         )
     slack = cp.Variable(name="slack")
     other = cp.Problem(problem.objective, [theta[0] <= slack, slack <= 1])

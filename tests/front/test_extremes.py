@@ -54,24 +54,29 @@ def release(build, perturbation, epsilon, adjacency, n=N):
     theta = cp.Variable(D)
     problem, data = build(theta, n)
     plan = cvxqop.plan(
-        problem, private=data, bounds=cvxqop.Bounds(1.0, 1.0), epsilon=epsilon, delta=1e-6,
+        problem, private=data,
+        bounds=cvxqop.Bounds(row_norm=1.0, offset=1.0), epsilon=epsilon, delta=1e-6,
         adjacency=adjacency, perturbation=perturbation,
     )  # fmt: skip
     assert plan.profile(epsilon) <= 1e-6
     return plan, plan.run()[theta]
 
 
+def named(x):
+    return getattr(x, "__name__", str(x)[:48])
+
+
 CASES = [(squares, p) for p in SQUARED] + [(logistic, p) for p in LOGISTIC]
 
 
-@pytest.mark.parametrize(("build", "perturbation"), CASES, ids=lambda x: str(x)[:48])
+@pytest.mark.parametrize(("build", "perturbation"), CASES, ids=named)
 def test_a_large_epsilon_gives_the_exact_answer(build, perturbation, exact):
     for adjacency in ("add_remove", "replace_one"):
         _, theta = release(build, perturbation, 1e6, adjacency)
         assert np.abs(theta - exact[build]).max() <= 1e-3 * max(1.0, np.abs(exact[build]).max())
 
 
-@pytest.mark.parametrize(("build", "perturbation"), CASES, ids=lambda x: str(x)[:48])
+@pytest.mark.parametrize(("build", "perturbation"), CASES, ids=named)
 def test_a_small_epsilon_stays_near_the_anchor_and_says_so(build, perturbation):
     """2,000 records: the plan warns of the anchor where n is public."""
     for adjacency in ("add_remove", "replace_one"):

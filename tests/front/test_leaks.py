@@ -13,7 +13,7 @@ import cvxqop
 from cvxqop.privacy.noise import Randomness
 
 PAY = {
-    "bounds": cvxqop.Bounds(1.0, 1.0),
+    "bounds": cvxqop.Bounds(row_norm=1.0, offset=1.0),
     "epsilon": 1.0,
     "delta": 1e-6,
     "perturbation": "wishart",

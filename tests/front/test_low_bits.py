@@ -14,7 +14,8 @@ Y = np.clip(X @ [1.0, -0.5, 0.2], -1, 1)
 def release(x, y, perturbation, adjacency):
     theta = cp.Variable(3)
     return cvxqop.private_loss(
-        cp.sum_squares(x @ theta - y), private=[x, y], bounds=cvxqop.Bounds(1.0, 1.0),
+        cp.sum_squares(x @ theta - y), private=[x, y],
+        bounds=cvxqop.Bounds(row_norm=1.0, offset=1.0),
         epsilon=1.0, delta=1e-6, adjacency=adjacency, perturbation=perturbation, seed=4,
     )  # fmt: skip
 
@@ -47,7 +48,7 @@ def test_other_losses_say_that_low_bits_are_not_covered():
     theta = cp.Variable(3)
     plan = cvxqop.plan(
         cp.Problem(cp.Minimize(cp.sum(cp.logistic(X @ theta)))), private=[X],
-        bounds=cvxqop.Bounds(1.0), epsilon=1.0, delta=1e-6,
+        bounds=cvxqop.Bounds(row_norm=1.0), epsilon=1.0, delta=1e-6,
     )  # fmt: skip
     assert any("outside the guarantee" in text for text in plan.guarantee.assumptions)
     assert not any("public grid" in text for text in plan.guarantee.assumptions)

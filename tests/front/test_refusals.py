@@ -10,7 +10,7 @@ X = np.linspace(-0.5371, 0.5113, 60).reshape(20, 3)
 Y = np.linspace(-0.9137, 0.8731, 20)
 THETA = cp.Variable(3, name="theta")
 LOSS = cp.sum_squares(X @ THETA - Y)
-PAY = {"bounds": cvxqop.Bounds(1.0, 1.0), "epsilon": 1.0, "delta": 1e-6}
+PAY = {"bounds": cvxqop.Bounds(row_norm=1.0, offset=1.0), "epsilon": 1.0, "delta": 1e-6}
 
 
 @pytest.fixture(autouse=True)
@@ -126,7 +126,7 @@ def test_problems(problem, match):
 
 
 def test_missing_offset_bound():
-    refuse(cvxqop.ProblemError, "offset", bounds=cvxqop.Bounds(1.0))
+    refuse(cvxqop.ProblemError, "offset", bounds=cvxqop.Bounds(row_norm=1.0))
 
 
 def test_array_that_is_not_there():

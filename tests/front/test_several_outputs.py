@@ -171,13 +171,16 @@ def test_two_classes_are_logistic_regression():
         "radius": 1.0,
     }
     plan = cvxqop.plan(
-        cp.Problem(cp.Minimize(loss)), private=[X, Z2], bounds=cvxqop.Bounds(1.0), **options
+        cp.Problem(cp.Minimize(loss)),
+        private=[X, Z2],
+        bounds=cvxqop.Bounds(row_norm=1.0),
+        **options,
     )
     w = cp.Variable(2 * P)
     rows = np.hstack([X, -X])
     other = cvxqop.plan(
         cp.Problem(cp.Minimize(cp.sum(cp.logistic(rows @ w)))),
-        private=[rows], bounds=cvxqop.Bounds(np.sqrt(2.0)), **options,
+        private=[rows], bounds=cvxqop.Bounds(row_norm=np.sqrt(2.0)), **options,
     )  # fmt: skip
     assert plan.mechanism.sigma2 == pytest.approx(other.mechanism.sigma2, rel=1e-12)
     assert plan.mechanism.guard_scale == pytest.approx(other.mechanism.guard_scale, rel=1e-12)
@@ -196,7 +199,7 @@ REFUSED = {
         "solved from its quadratic form",
     ),
     "conic solver on labels": (LOGISTIC, {"solver": "CLARABEL"}, "STOTOS"),
-    "no bound on the targets": (SQUARED, {"bounds": cvxqop.Bounds(1.0)}, "offset"),
+    "no bound on the targets": (SQUARED, {"bounds": cvxqop.Bounds(row_norm=1.0)}, "offset"),
 }
 
 

@@ -8,7 +8,12 @@ import cvxqop
 
 X = np.random.default_rng(0).uniform(-0.5, 0.5, (400, 3))
 Y = np.clip(X @ [1.0, -0.5, 0.2], -1, 1)
-PAY = {"private": [X, Y], "bounds": cvxqop.Bounds(1.0, 1.0), "epsilon": 1.0, "delta": 1e-6}
+PAY = {
+    "private": [X, Y],
+    "bounds": cvxqop.Bounds(row_norm=1.0, offset=1.0),
+    "epsilon": 1.0,
+    "delta": 1e-6,
+}
 
 
 def problem():
@@ -17,7 +22,7 @@ def problem():
 
 
 def test_charges_and_refuses(monkeypatch):
-    budget = cvxqop.Budget(2.0, 2e-6)
+    budget = cvxqop.Budget(epsilon=2.0, delta=2e-6)
     task, theta = problem()
     for _ in range(2):
         cvxqop.privatize(task, budget=budget, **PAY)
@@ -46,7 +51,7 @@ def test_gaussian_releases_compose_exactly():
     """Two μ-GDP releases are sqrt(2) μ-GDP: more than basic composition would allow."""
     from cvxqop.privacy.profile import gaussian_profile
 
-    budget = cvxqop.Budget(2.0, 1e-5)
+    budget = cvxqop.Budget(epsilon=2.0, delta=1e-5)
     task, _ = problem()
     pay = {**PAY, "perturbation": "gaussian"}
     plans = [cvxqop.plan(task, budget=budget, **pay) for _ in range(2)]
@@ -57,7 +62,7 @@ def test_gaussian_releases_compose_exactly():
 
 
 def test_bad_data_cost_nothing():
-    budget = cvxqop.Budget(1.0, 1e-6)
+    budget = cvxqop.Budget(epsilon=1.0, delta=1e-6)
     dirty = X.copy()
     dirty[3, 0] = np.nan
     theta = cp.Variable(3)
@@ -68,7 +73,7 @@ def test_bad_data_cost_nothing():
 
 
 def test_a_failed_solve_is_charged():
-    budget = cvxqop.Budget(1.0, 1e-6)
+    budget = cvxqop.Budget(epsilon=1.0, delta=1e-6)
     task, _ = problem()
     with pytest.raises(cvxqop.PrivateSolverError):
         cvxqop.privatize(task, budget=budget, solver="OSQP", solver_options={"max_iter": 1}, **PAY)
@@ -82,7 +87,7 @@ def test_a_failure_on_records_is_charged_and_says_nothing(monkeypatch):
         raise np.linalg.LinAlgError("3-th leading minor not positive definite")
 
     monkeypatch.setattr("cvxqop.solve.stotos.solve_stotos", fails)
-    budget, theta = cvxqop.Budget(1.0, 1e-6), cp.Variable(3)
+    budget, theta = cvxqop.Budget(epsilon=1.0, delta=1e-6), cp.Variable(3)
     task = cp.Problem(cp.Minimize(cp.sum(cp.huber(X @ theta - Y))))
     with pytest.raises(cvxqop.AccuracyError, match="the solver failed") as caught:
         cvxqop.privatize(task, budget=budget, **PAY)

@@ -36,7 +36,7 @@ def sensitivity(**changes):
 
 def test_gaussian_releases_compose_exactly():
     """Four releases with μ/2 each fill the budget of μ; a fifth is refused, and left is nothing."""
-    budget = Budget(1.0, 1e-6)
+    budget = Budget(epsilon=1.0, delta=1e-6)
     mu = gaussian_mu(1.0, 1e-6)
     # ε of one release with μ/2 at δ = 10⁻⁶
     low, high = 0.1, 1.0
@@ -46,13 +46,15 @@ def test_gaussian_releases_compose_exactly():
     each = Gaussian().calibrate(high, 1e-6, sensitivity())
     assert each.gdp_mu == pytest.approx(mu / 2, rel=1e-9)
     for count in range(1, 4):
-        budget.spend(high, 1e-6, mechanism=each)
+        budget.spend(epsilon=high, delta=1e-6, mechanism=each)
         exact = float(gaussian_profile(1.0, each.gdp_mu * math.sqrt(count)))
         assert exact <= budget.profile(1.0) <= exact * (1.0 + 1e-9)
     assert budget.remaining().mu == pytest.approx(mu / 2, rel=1e-6)
     assert high * 4 > 1.5  # adding up ε would have refused long before
     with pytest.raises(BudgetError, match="mu = 0"):
-        budget.spend(1.0, 1e-6, mechanism=Gaussian().calibrate(1.0, 1e-6, sensitivity()))
+        budget.spend(
+            epsilon=1.0, delta=1e-6, mechanism=Gaussian().calibrate(1.0, 1e-6, sensitivity())
+        )
     assert len(budget.history) == 3
 
 
@@ -61,11 +63,13 @@ def test_one_release_may_take_the_whole_budget():
         for quadratic in (True, False):
             s = sensitivity(adjacency=adjacency, quadratic=quadratic)
             for kind in (Wishart(), Gaussian(), Linear()):
-                budget = Budget(0.7, 1e-5)
-                budget.spend(0.7, 1e-5, mechanism=kind.calibrate(0.7, 1e-5, s, accuracy=1e-6))
+                budget = Budget(epsilon=0.7, delta=1e-5)
+                budget.spend(
+                    epsilon=0.7, delta=1e-5, mechanism=kind.calibrate(0.7, 1e-5, s, accuracy=1e-6)
+                )
                 assert budget.profile(0.7) <= 1e-5
                 with pytest.raises(BudgetError):
-                    budget.spend(0.1, 1e-7)
+                    budget.spend(epsilon=0.1, delta=1e-7)
 
 
 @pytest.mark.parametrize("count", [2, 7])
@@ -98,15 +102,15 @@ def test_numerical_composition_of_wishart_releases():
     s = sensitivity()
     mechanism = Wishart().calibrate(0.5, 1e-6, s)
     c, nu = 1.0 / mechanism.sigma2, mechanism.degrees_of_freedom - 4
-    budget = Budget(1.0, 2e-6)
+    budget = Budget(epsilon=1.0, delta=2e-6)
     for _ in range(2):
-        budget.spend(0.5, 1e-6, mechanism=mechanism)
+        budget.spend(epsilon=0.5, delta=1e-6, mechanism=mechanism)
     exact = exact_pair(c, nu, 1.0, mechanism.mu)
     assert exact <= budget.profile(1.0) <= 1.03 * exact
     assert budget.profile(1.0) < 1e-8
     while True:
         try:
-            budget.spend(0.5, 1e-6, mechanism=mechanism)
+            budget.spend(epsilon=0.5, delta=1e-6, mechanism=mechanism)
         except BudgetError:
             break
     assert len(budget.history) >= 3
@@ -171,50 +175,50 @@ def test_against_dp_accounting():
 
 def test_gaussian_releases_and_one_of_which_only_epsilon_is_known():
     """δ_G(ε − ε', μ) for the pair of them."""
-    budget = Budget(1.0, 0.01)
+    budget = Budget(epsilon=1.0, delta=0.01)
     gaussian = Gaussian().calibrate(1.0, 1e-3, sensitivity())
-    budget.spend(1.0, 1e-3, mechanism=gaussian)
-    budget.spend(0.2, 0.0, label="count")
+    budget.spend(epsilon=1.0, delta=1e-3, mechanism=gaussian)
+    budget.spend(epsilon=0.2, delta=0.0, label="count")
     claim = float(gaussian_profile(0.8, gaussian.gdp_mu))
     assert budget.profile(1.0) == pytest.approx(claim, rel=1e-9)
 
 
 def test_adding_up():
     """0.1 + 0.2 is 0.3 here, and 10 times a tenth is the whole."""
-    budget = Budget(0.3, 3e-7)
-    budget.spend(0.1, 1e-7)
-    budget.spend(0.2, 2e-7)
+    budget = Budget(epsilon=0.3, delta=3e-7)
+    budget.spend(epsilon=0.1, delta=1e-7)
+    budget.spend(epsilon=0.2, delta=2e-7)
     left = budget.remaining()
     assert (left.epsilon, left.delta) == (0.0, 0.0)
     with pytest.raises(BudgetError, match=r"left are \(0, 0\)"):
-        budget.spend(1e-9, 0.0)
-    tenth = Budget(1.0, 1e-6)
+        budget.spend(epsilon=1e-9, delta=0.0)
+    tenth = Budget(epsilon=1.0, delta=1e-6)
     for _ in range(10):
-        tenth.spend(0.1, 1e-7)
+        tenth.spend(epsilon=0.1, delta=1e-7)
     with pytest.raises(BudgetError):
-        tenth.spend(1e-6, 0.0)
+        tenth.spend(epsilon=1e-6, delta=0.0)
 
 
 def test_what_remains_can_be_spent():
     for kind in (Wishart(), Gaussian(), Linear()):
-        budget = Budget(1.0, 1e-6)
-        budget.spend(0.5, 1e-6, mechanism=kind.calibrate(0.5, 1e-6, sensitivity()))
+        budget = Budget(epsilon=1.0, delta=1e-6)
+        budget.spend(epsilon=0.5, delta=1e-6, mechanism=kind.calibrate(0.5, 1e-6, sensitivity()))
         left = budget.remaining()
         assert 0.0 < left.epsilon < 1.0
-        budget.spend(left.epsilon, left.delta)
+        budget.spend(epsilon=left.epsilon, delta=left.delta)
         assert budget.profile(1.0) <= 1e-6
 
 
 def test_two_threads_and_the_last_budget():
     for _ in range(20):
-        budget = Budget(1.0, 1e-6)
-        budget.spend(0.5, 5e-7)
+        budget = Budget(epsilon=1.0, delta=1e-6)
+        budget.spend(epsilon=0.5, delta=5e-7)
         results, start = [], threading.Barrier(8)
 
         def take(budget=budget, results=results, start=start):
             start.wait()
             try:
-                budget.spend(0.5, 5e-7)
+                budget.spend(epsilon=0.5, delta=5e-7)
                 results.append("won")
             except BudgetError:
                 results.append("refused")
@@ -230,12 +234,15 @@ def test_two_threads_and_the_last_budget():
 
 def test_save_and_load(tmp_path):
     path = tmp_path / "budget.json"
-    budget = Budget(1.0, 1e-6)
+    budget = Budget(epsilon=1.0, delta=1e-6)
     budget.spend(
-        0.3, 1e-7, label="erste Runde", mechanism=Wishart().calibrate(0.3, 1e-7, sensitivity())
+        epsilon=0.3,
+        delta=1e-7,
+        label="erste Runde",
+        mechanism=Wishart().calibrate(0.3, 1e-7, sensitivity()),
     )
-    budget.spend(0.3, 1e-7, mechanism=Gaussian().calibrate(0.3, 1e-7, sensitivity()))
-    budget.spend(0.1, 1e-8, label="count")
+    budget.spend(epsilon=0.3, delta=1e-7, mechanism=Gaussian().calibrate(0.3, 1e-7, sensitivity()))
+    budget.spend(epsilon=0.1, delta=1e-8, label="count")
     budget.save(path)
     again = Budget.load(path)
     assert again.history == budget.history
@@ -253,8 +260,8 @@ def rewrite(path, change):
 
 def test_damaged_files(tmp_path):
     path = tmp_path / "budget.json"
-    budget = Budget(1.0, 1e-6)
-    budget.spend(0.5, 1e-7)
+    budget = Budget(epsilon=1.0, delta=1e-6)
+    budget.spend(epsilon=0.5, delta=1e-7)
     damages = [
         (lambda b: b.update(version=2), "version 2"),
         (lambda b: b.update(format="other"), "not a budget"),
@@ -277,8 +284,8 @@ def test_damaged_files(tmp_path):
 
 def test_fields_are_checked_even_with_a_right_digest(tmp_path):
     path = tmp_path / "budget.json"
-    budget = Budget(1.0, 1e-6)
-    budget.spend(0.5, 1e-7, mechanism=Linear().calibrate(0.5, 1e-7, sensitivity()))
+    budget = Budget(epsilon=1.0, delta=1e-6)
+    budget.spend(epsilon=0.5, delta=1e-7, mechanism=Linear().calibrate(0.5, 1e-7, sensitivity()))
     changes = [
         lambda b: b["history"][0].update(epsilon=-0.5),
         lambda b: b["history"][0].update(adjacency="both"),
@@ -300,24 +307,26 @@ def test_fields_are_checked_even_with_a_right_digest(tmp_path):
 
 def test_refusals():
     with pytest.raises(CalibrationError):
-        Budget(0.0, 1e-6)
-    budget = Budget(1.0, 1e-6)
+        Budget(epsilon=0.0, delta=1e-6)
+    budget = Budget(epsilon=1.0, delta=1e-6)
     for epsilon, delta in ((0.0, 0.0), (math.nan, 0.0), (0.1, -1e-9), (0.1, 1.0), (math.inf, 0.0)):
         with pytest.raises(OptionError):
-            budget.spend(epsilon, delta)
+            budget.spend(epsilon=epsilon, delta=delta)
     mechanism = Gaussian().calibrate(0.5, 1e-7, sensitivity())
     with pytest.raises(OptionError, match="larger delta"):
-        budget.spend(0.25, 1e-7, mechanism=mechanism)
-    budget.spend(0.5, 1e-7, mechanism=mechanism)
+        budget.spend(epsilon=0.25, delta=1e-7, mechanism=mechanism)
+    budget.spend(epsilon=0.5, delta=1e-7, mechanism=mechanism)
     with pytest.raises(BudgetError, match="does not compose"):
-        budget.spend(0.1, 1e-8, adjacency="replace_one")
+        budget.spend(epsilon=0.1, delta=1e-8, adjacency="replace_one")
     assert len(budget.history) == 1
 
 
 def test_large_epsilon_falls_back_to_adding_up():
-    budget = Budget(1000.0, 1e-6)
-    budget.spend(400.0, 5e-7, mechanism=Wishart().calibrate(400.0, 5e-7, sensitivity()))
-    budget.spend(600.0, 5e-7)
+    budget = Budget(epsilon=1000.0, delta=1e-6)
+    budget.spend(
+        epsilon=400.0, delta=5e-7, mechanism=Wishart().calibrate(400.0, 5e-7, sensitivity())
+    )
+    budget.spend(epsilon=600.0, delta=5e-7)
     assert budget.profile(1000.0) == pytest.approx(1e-6, rel=1e-12)
     assert float(wishart.profile(1.0, 0.1, 10)) > 0.0
 
@@ -325,7 +334,7 @@ def test_large_epsilon_falls_back_to_adding_up():
 def test_a_release_that_no_small_budget_covers_is_refused():
     """The grid of the composition is that of the budget, however large the ε of the release."""
     mechanism = Linear().calibrate(1e6, 1e-6, sensitivity(gradient=1.0), radius=1.0, accuracy=1e-6)
-    budget = Budget(1e-3, 1e-12)
+    budget = Budget(epsilon=1e-3, delta=1e-12)
     with pytest.raises(BudgetError, match="would exceed"):
-        budget.spend(1e6, 1e-6, mechanism=mechanism)
+        budget.spend(epsilon=1e6, delta=1e-6, mechanism=mechanism)
     assert budget.history == ()

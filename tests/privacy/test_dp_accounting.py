@@ -135,10 +135,10 @@ def test_release():
 
 def test_budget_of_gaussian_releases():
     """μ² add up, as in their composition of the three."""
-    budget, multipliers = Budget(4.0, 1e-4), []
+    budget, multipliers = Budget(epsilon=4.0, delta=1e-4), []
     for epsilon in (0.5, 1.0, 1.5):
         mechanism = Gaussian().calibrate(epsilon, 1e-6, sensitivity())
-        budget.spend(epsilon, 1e-6, mechanism=mechanism)
+        budget.spend(epsilon=epsilon, delta=1e-6, mechanism=mechanism)
         multipliers.append(1.0 / mechanism.gdp_mu)
         for total in (1.0, 2.0):
             assert agrees(budget.profile(total), multipliers, total)
@@ -153,10 +153,10 @@ def test_budget_of_gaussian_releases():
 
 def test_budget_with_a_plain_release():
     """One (ε, δ) release beside a Gaussian: not below the best that their composition allows."""
-    budget = Budget(3.0, 1e-4)
+    budget = Budget(epsilon=3.0, delta=1e-4)
     mechanism = Gaussian().calibrate(1.0, 1e-6, sensitivity())
-    budget.spend(1.0, 1e-6, mechanism=mechanism)
-    budget.spend(0.5, 1e-7)
+    budget.spend(epsilon=1.0, delta=1e-6, mechanism=mechanism)
+    budget.spend(epsilon=0.5, delta=1e-7)
     plain = pld.privacy_loss_distribution.from_privacy_parameters(
         pld.common.DifferentialPrivacyParameters(0.5, 1e-7), value_discretization_interval=3e-4
     )

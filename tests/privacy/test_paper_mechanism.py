@@ -187,7 +187,7 @@ def test_it_enters_a_budget():
         assert all(np.isfinite(curve.delta).all() for curve in curves)
         budget = Budget(epsilon=2.0, delta=1e-5)
         for _ in range(2):
-            budget.spend(0.5, 1e-7, label="paper", mechanism=found)
+            budget.spend(epsilon=0.5, delta=1e-7, label="paper", mechanism=found)
     assert len(budget.history) == 2
 
 

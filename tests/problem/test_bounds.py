@@ -15,8 +15,8 @@ def test_numbers_become_floats():
     bounds = Bounds(row_norm=np.float32(2), offset=3)
     assert (bounds.row_norm, bounds.offset, bounds.from_data) == (2.0, 3.0, False)
     assert isinstance(bounds.row_norm, float)
-    assert Bounds(1).offset is None
-    assert Bounds(1, offset=0).offset == 0.0
+    assert Bounds(row_norm=1).offset is None
+    assert Bounds(row_norm=1, offset=0).offset == 0.0
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ def test_the_whole_row_and_the_whole_weighted_loss_are_clipped():
     loss = 2 * cp.sum(cp.logistic(margin) - cp.multiply(y, margin))
     erm = read(cp.Problem(cp.Minimize(loss)), [X, y])
     losses, weights = zip(*erm.losses, strict=True)
-    cut = CutRows(erm.clipped(Bounds(1.0)), weights, 0.7)
+    cut = CutRows(erm.clipped(Bounds(row_norm=1.0)), weights, 0.7)
     theta = rng.standard_normal(4)
     A, columns = cut.take(5, 25)
     rows = np.hstack([X, np.ones((40, 1))])[5:25]

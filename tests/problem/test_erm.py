@@ -22,52 +22,52 @@ def constants(loss, private, bounds, **options):
 
 def test_least_squares():
     """0.5 (x'w − y)²: κ w = 1, so L = R², G0 = R B."""
-    found = constants(0.5 * cp.sum_squares(X @ w - Y), [X, Y], Bounds(3.0, offset=2.0))
+    found = constants(0.5 * cp.sum_squares(X @ w - Y), [X, Y], Bounds(row_norm=3.0, offset=2.0))
     assert (found.row_norm, found.smoothness, found.anchor_gradient) == (3.0, 9.0, 6.0)
     assert found.quadratic
 
 
 def test_sum_squares_is_twice_half_of_it():
-    found = constants(cp.sum_squares(X @ w - Y), [X, Y], Bounds(3.0, offset=2.0))
+    found = constants(cp.sum_squares(X @ w - Y), [X, Y], Bounds(row_norm=3.0, offset=2.0))
     assert (found.smoothness, found.anchor_gradient) == (18.0, 12.0)
 
 
 def test_regulariser_does_not_enter():
-    bounds = Bounds(1.0, offset=1.0)
+    bounds = Bounds(row_norm=1.0, offset=1.0)
     one = constants(cp.sum_squares(X @ w - Y) + cp.sum_squares(w), [X, Y], bounds)
     two = constants(cp.sum_squares(X @ w - Y) + 5 * cp.norm1(w), [X, Y], bounds)
     assert one == two
 
 
 def test_intercept_counts():
-    found = constants(cp.sum_squares(X @ w + b - Y), [X, Y], Bounds(2.0, offset=1.0))
+    found = constants(cp.sum_squares(X @ w + b - Y), [X, Y], Bounds(row_norm=2.0, offset=1.0))
     assert found.row_norm == pytest.approx(np.sqrt(5))
     assert found.smoothness == pytest.approx(2 * 5)
 
 
 def test_intercept_times_label_is_private():
     loss = cp.sum(cp.logistic(-cp.multiply(Y, X @ w + b)))
-    found = constants(loss, [X, Y], Bounds(2.0))
+    found = constants(loss, [X, Y], Bounds(row_norm=2.0))
     assert found.row_norm == 2.0
     assert found.smoothness == 1.0
     assert found.anchor_gradient == 1.0  # R φ'(0)
 
 
 def test_public_rows_give_the_norm():
-    found = constants(cp.sum_squares(X @ w - Y), [Y], Bounds(77.0, offset=1.0))
+    found = constants(cp.sum_squares(X @ w - Y), [Y], Bounds(row_norm=77.0, offset=1.0))
     assert found.row_norm == pytest.approx(np.linalg.norm(X, axis=1).max())
 
 
 def test_public_and_private_parts_on_the_same_entries_add():
     P = rng.standard_normal((N, D))
-    found = constants(cp.sum_squares(X @ w + P @ w - Y), [X, Y], Bounds(2.0, offset=1.0))
+    found = constants(cp.sum_squares(X @ w + P @ w - Y), [X, Y], Bounds(row_norm=2.0, offset=1.0))
     assert found.row_norm == pytest.approx(2.0 + np.linalg.norm(P, axis=1).max())
 
 
 def test_terms_add_and_scale():
     """(t − y)² + 3·(2t)²: Σ κ w = 2 + 3·4·2; slope 2B + 3·2·(2·2B)."""
     loss = cp.sum_squares(X @ w - Y) + 3 * cp.sum_squares(2 * (X @ w))
-    found = constants(loss, [X, Y], Bounds(1.0, offset=0.5))
+    found = constants(loss, [X, Y], Bounds(row_norm=1.0, offset=0.5))
     assert found.smoothness == pytest.approx(26.0)
     assert found.anchor_gradient == pytest.approx(1.0 + 12.0)
 
@@ -75,18 +75,18 @@ def test_terms_add_and_scale():
 def test_weights_enter_by_their_maximum():
     weights = np.linspace(0, 4, N)
     loss = cp.sum(cp.multiply(weights, cp.square(X @ w - Y)))
-    found = constants(loss, [X, Y], Bounds(1.0, offset=0.5))
+    found = constants(loss, [X, Y], Bounds(row_norm=1.0, offset=0.5))
     assert (found.smoothness, found.anchor_gradient) == (8.0, 4.0)
 
 
 def test_mean_is_scaled_by_n():
-    found = constants(cp.mean(cp.square(X @ w - Y)), [X, Y], Bounds(1.0, offset=1.0))
+    found = constants(cp.mean(cp.square(X @ w - Y)), [X, Y], Bounds(row_norm=1.0, offset=1.0))
     assert found.smoothness == pytest.approx(2 / N)
 
 
 def test_huber_slope():
     loss = cp.sum(cp.huber(X @ w - Y, 0.25))
-    found = constants(loss, [X, Y], Bounds(2.0, offset=9.0))
+    found = constants(loss, [X, Y], Bounds(row_norm=2.0, offset=9.0))
     assert (found.smoothness, found.anchor_gradient) == (8.0, 1.0)
     assert not found.quadratic
 
@@ -108,26 +108,26 @@ def test_offset_is_required_when_it_matters():
     with pytest.raises(
         ProblemError, match=r"Bounds\(offset=…\) is missing: the loss has an offset"
     ):
-        constants(cp.sum_squares(X @ w - Y), [X, Y], Bounds(1.0))
+        constants(cp.sum_squares(X @ w - Y), [X, Y], Bounds(row_norm=1.0))
     erm = read(cp.Problem(cp.Minimize(cp.sum_squares(X @ w))), [X])
-    assert erm.constants(Bounds(1.0)).anchor_gradient == 0.0
-    assert erm.constants(Bounds(1.0), np.zeros(D)).anchor_gradient == 0.0
+    assert erm.constants(Bounds(row_norm=1.0)).anchor_gradient == 0.0
+    assert erm.constants(Bounds(row_norm=1.0), np.zeros(D)).anchor_gradient == 0.0
     with pytest.raises(ProblemError, match="the anchor is not zero"):
-        erm.constants(Bounds(1.0), np.ones(D))
+        erm.constants(Bounds(row_norm=1.0), np.ones(D))
     with pytest.raises(ProblemError, match="the anchor is not zero"):
-        erm.clipped(Bounds(1.0), np.ones(D))
-    assert erm.constants(Bounds(1.0), np.ones(D), offset=0.5).anchor_gradient == 1.0
+        erm.clipped(Bounds(row_norm=1.0), np.ones(D))
+    assert erm.constants(Bounds(row_norm=1.0), np.ones(D), offset=0.5).anchor_gradient == 1.0
 
 
 def test_override_of_the_offset():
     erm = read(cp.Problem(cp.Minimize(cp.sum_squares(X @ w - Y))), [X, Y])
-    assert erm.constants(Bounds(2.0), None, 0.25).anchor_gradient == 1.0
-    _, C = erm.clipped(Bounds(2.0), offset=0.25).take(0, N)
+    assert erm.constants(Bounds(row_norm=2.0), None, 0.25).anchor_gradient == 1.0
+    _, C = erm.clipped(Bounds(row_norm=2.0), offset=0.25).take(0, N)
     assert np.abs(C).max() == 0.25
 
 
 def test_constants_do_not_depend_on_the_data():
-    bounds = Bounds(1.0, offset=1.0)
+    bounds = Bounds(row_norm=1.0, offset=1.0)
     one = constants(cp.sum_squares(X @ w - Y), [X, Y], bounds)
     A, t = 100 * X[:2], np.zeros(2)
     assert constants(cp.sum_squares(A @ w - t), [A, t], bounds) == one
@@ -135,7 +135,7 @@ def test_constants_do_not_depend_on_the_data():
 
 def test_clipped_rows_are_within_the_bounds():
     erm = read(cp.Problem(cp.Minimize(cp.sum_squares(X @ w + b - Y))), [X, Y])
-    bounds, anchor = Bounds(0.5, offset=0.3), np.array([1.0, 2.0, 0.0, -1.0])
+    bounds, anchor = Bounds(row_norm=0.5, offset=0.3), np.array([1.0, 2.0, 0.0, -1.0])
     for A, C in erm.clipped(bounds, anchor).blocks(4):
         assert np.linalg.norm(A, axis=1).max() <= np.sqrt(1.25)
         assert np.abs(A @ anchor + C[:, 0]).max() <= 0.3
@@ -143,9 +143,9 @@ def test_clipped_rows_are_within_the_bounds():
 
 def test_scaling_the_data_scales_the_constants():
     """Data × 100 with bounds × 100: L is 10^4 times as large, and so is G0."""
-    small = constants(cp.sum_squares(X @ w - Y), [X, Y], Bounds(1.0, offset=1.0))
+    small = constants(cp.sum_squares(X @ w - Y), [X, Y], Bounds(row_norm=1.0, offset=1.0))
     A, t = 100 * X, 100 * Y
-    large = constants(cp.sum_squares(A @ w - t), [A, t], Bounds(100.0, offset=100.0))
+    large = constants(cp.sum_squares(A @ w - t), [A, t], Bounds(row_norm=100.0, offset=100.0))
     assert large.smoothness == 1e4 * small.smoothness
     assert large.anchor_gradient == 1e4 * small.anchor_gradient
 
@@ -168,9 +168,9 @@ def test_stack_and_unstack():
 def test_bad_anchor():
     erm = read(cp.Problem(cp.Minimize(cp.sum_squares(X @ w))), [X])
     with pytest.raises(OptionError, match=r"anchor has shape \(2,\)"):
-        erm.constants(Bounds(1.0, 1.0), np.ones(2))
+        erm.constants(Bounds(row_norm=1.0, offset=1.0), np.ones(2))
     with pytest.raises(OptionError, match="anchor must be finite"):
-        erm.clipped(Bounds(1.0, 1.0), np.full(D, np.nan))
+        erm.clipped(Bounds(row_norm=1.0, offset=1.0), np.full(D, np.nan))
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,9 @@ def test_same_as_written_out(name, agrees):
     assert problem.is_dcp()
     erm = read(problem, [])
     other = read(cp.Problem(cp.Minimize(0.5 * WRITTEN[name] + rest)), [X, target(name)])
-    bounds = Bounds(1.5, offset=2.0)
+    bounds = Bounds(row_norm=1.5, offset=2.0)
     # Written out, the labels make the intercept's 1 private, so that row_norm has to bound it too.
-    wide = bounds if target(name) is Y else Bounds(np.hypot(1.5, 1.0), offset=2.0)
+    wide = bounds if target(name) is Y else Bounds(row_norm=np.hypot(1.5, 1.0), offset=2.0)
     assert erm.constants(bounds) == other.constants(wide)
     assert erm.variables == other.variables
     for one, two in zip(erm.clipped(bounds).blocks(5), other.clipped(wide).blocks(5), strict=True):
@@ -213,23 +213,23 @@ def test_the_intercept_of_a_classifier_is_public(name):
     """R² = row_norm² + 1, and a record with ‖x‖ = row_norm and a label ±1 is not touched."""
     rows = X / np.linalg.norm(X, axis=1)[:, None] * (1 - 1e-12)
     erm = read_expression(glm_loss(name, rows, SIGN, w, intercept=b), [])
-    assert erm.row_norm(Bounds(1.0)) == pytest.approx(np.sqrt(2.0), rel=1e-15)
-    A, _ = erm.clipped(Bounds(1.0, offset=1.0)).take(0, N)
+    assert erm.row_norm(Bounds(row_norm=1.0)) == pytest.approx(np.sqrt(2.0), rel=1e-15)
+    A, _ = erm.clipped(Bounds(row_norm=1.0, offset=1.0)).take(0, N)
     np.testing.assert_array_equal(A, -SIGN[:, None] * np.c_[rows, np.ones(N)])
     twice = read_expression(glm_loss(name, rows, SIGN, w, intercept=2 * b + 1), [])
-    assert twice.row_norm(Bounds(1.0)) == pytest.approx(np.sqrt(5.0), rel=1e-15)
+    assert twice.row_norm(Bounds(row_norm=1.0)) == pytest.approx(np.sqrt(5.0), rel=1e-15)
     shared = read_expression(glm_loss(name, rows, SIGN, w, intercept=w[0]), [])
-    assert shared.row_norm(Bounds(1.0)) == pytest.approx(2.0, rel=1e-15)
+    assert shared.row_norm(Bounds(row_norm=1.0)) == pytest.approx(2.0, rel=1e-15)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_labels_beyond_one_are_cut(kind):
     wild = np.array([1e300, -7.0, 0.3, 0.0, 1.0, -1.0, 2.0, -1e-300, *np.ones(N - 8)])
     erm = read_expression(glm_loss("logistic", kind(X), wild, w, intercept=b), [])
-    A, _ = erm.clipped(Bounds(100.0)).take(0, N)
+    A, _ = erm.clipped(Bounds(row_norm=100.0)).take(0, N)
     A = A.toarray() if sp.issparse(A) else A
     np.testing.assert_allclose(A, -np.clip(wild, -1, 1)[:, None] * np.c_[X, np.ones(N)])
-    for A, _ in erm.clipped(Bounds(0.01)).blocks(4):
+    for A, _ in erm.clipped(Bounds(row_norm=0.01)).blocks(4):
         A = A.toarray() if sp.issparse(A) else A
         assert np.linalg.norm(A, axis=1).max() <= np.hypot(0.01, 1.0)
 
@@ -240,8 +240,8 @@ def test_a_label_that_is_not_finite(bad):
     labels[2] = bad
     erm = read_expression(glm_loss("logistic", X, labels, w, intercept=b), [])
     with pytest.raises(ProblemError, match="NaN or infinite"):
-        erm.clipped(Bounds(1.0)).check_finite()
-    assert not erm.clipped(Bounds(1.0), nonfinite="zero").take(2, 3)[0].any()
+        erm.clipped(Bounds(row_norm=1.0)).check_finite()
+    assert not erm.clipped(Bounds(row_norm=1.0), nonfinite="zero").take(2, 3)[0].any()
 
 
 def test_finite_rows_with_huge_entries():
@@ -249,6 +249,6 @@ def test_finite_rows_with_huge_entries():
     huge = X.copy()
     huge[1] = [3e300, 4e300, 0.0]
     erm = read_expression(glm_loss("logistic", huge, 1e308 * SIGN, w, intercept=b), [])
-    A, _ = erm.clipped(Bounds(1.0)).take(1, 2)
+    A, _ = erm.clipped(Bounds(row_norm=1.0)).take(1, 2)
     expected = -SIGN[1] * np.sqrt(2) * np.array([0.6, 0.8, 0, 0])
     np.testing.assert_allclose(A[0], expected, rtol=1e-9, atol=1e-200)

@@ -58,7 +58,7 @@ def test_value(name):
     loss, private = SPELLINGS[name]
     erm = read(cp.Problem(cp.Minimize(loss + cp.norm1(w))), private)
     assert erm.labelled
-    linear = erm.clipped(Bounds(1e3, offset=1e3)).linear_term()
+    linear = erm.clipped(Bounds(row_norm=1e3, offset=1e3)).linear_term()
     for seed in range(3):
         values = {v: np.random.default_rng(seed).standard_normal(v.shape) for v in erm.variables}
         for variable, value in values.items():
@@ -73,7 +73,7 @@ def test_zero_one_labels_are_plus_minus_one():
     sign = 2 * Y - 1
     one = read(cp.Problem(cp.Minimize(SPELLINGS["inside"][0])), [X, CY])
     two = read(cp.Problem(cp.Minimize(cp.sum(cp.logistic(-cp.multiply(sign, X @ w))))), [X, sign])
-    bounds = Bounds(0.8)
+    bounds = Bounds(row_norm=0.8)
     assert one.constants(bounds) == two.constants(bounds)
     theta = np.array([0.3, -1.0, 2.0])
 
@@ -94,7 +94,7 @@ def test_labels_outside_are_cut(scale):
     row = scale * (CX @ w)
     loss = cp.sum(cp.logistic(row) - cp.multiply(wild, row))
     erm = read(cp.Problem(cp.Minimize(loss)), [CX, wild])
-    linear = erm.clipped(Bounds(1e3)).linear_term()
+    linear = erm.clipped(Bounds(row_norm=1e3)).linear_term()
     np.testing.assert_allclose(linear, -scale * X.T @ np.clip(wild, 0, 1))
 
 
@@ -111,10 +111,10 @@ def test_label_that_is_not_finite(bad):
     loss = cp.sum(cp.logistic(CX @ w) - cp.multiply(labels, CX @ w))
     erm = read(cp.Problem(cp.Minimize(loss)), [CX, labels])
     with pytest.raises(ProblemError, match="NaN or infinite"):
-        erm.clipped(Bounds(1.0)).linear_term()
+        erm.clipped(Bounds(row_norm=1.0)).linear_term()
     with pytest.raises(ProblemError, match="NaN or infinite"):
-        erm.clipped(Bounds(1.0)).check_finite()
-    rows = erm.clipped(Bounds(1e3), nonfinite="zero")
+        erm.clipped(Bounds(row_norm=1.0)).check_finite()
+    rows = erm.clipped(Bounds(row_norm=1e3), nonfinite="zero")
     keep = np.arange(N) != 4
     np.testing.assert_allclose(rows.linear_term(), -X[keep].T @ Y[keep])
     assert not rows.take(4, 5)[0].any()
@@ -123,7 +123,7 @@ def test_label_that_is_not_finite(bad):
 def test_without_labels_the_linear_term_is_zero():
     erm = read(cp.Problem(cp.Minimize(cp.sum_squares(X @ w))), [X])
     assert not erm.labelled
-    assert not erm.clipped(Bounds(1.0)).linear_term().any()
+    assert not erm.clipped(Bounds(row_norm=1.0)).linear_term().any()
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def same(build, *data):
         problem, private = build(X, y)
         erm = read(problem, private)
         words = (erm.terms, erm.texts.rest, erm.texts.constraints, erm.public_data)
-        found.append((erm.constants(Bounds(1.0, 1.0)), erm.row_parts, words))
+        found.append((erm.constants(Bounds(row_norm=1.0, offset=1.0)), erm.row_parts, words))
     return all(one == found[0] for one in found)
 
 

@@ -209,15 +209,15 @@ def test_constants_of_the_multinomial_loss():
 def test_constants_of_records(weight):
     """L, T, F, G0 of an ERM against the Hessians and gradients of random records at random Θ."""
     local = np.random.default_rng(3)
-    bounds = Bounds(2.0, 0.7)
+    bounds = Bounds(row_norm=2.0, offset=0.7)
     squared = read(minimise(weight * cp.sum_squares(E - Y)), [X, Y]).constants(bounds)
     R2 = 2.0**2 + 1.0
     assert squared.outputs == K
     assert squared.smoothness == pytest.approx(2 * weight * R2)
     assert squared.anchor_gradient == pytest.approx(2 * weight * np.sqrt(R2) * 0.7)
     erm = read(minimise(weight * (lse(E) - chosen(Z, E))), [X, Z])
-    constants = erm.constants(Bounds(2.0))
-    moved = erm.constants(Bounds(2.0), np.ones(erm.dimension))
+    constants = erm.constants(Bounds(row_norm=2.0))
+    moved = erm.constants(Bounds(row_norm=2.0), np.ones(erm.dimension))
     assert moved.anchor_gradient == pytest.approx(weight * np.sqrt(2 * R2))
     for _ in range(200):
         x = local.standard_normal(P)
@@ -240,7 +240,7 @@ def test_clipping_of_offsets(anchored):
     big[:3] *= [[1e3], [1e140], [0.1]]
     erm = read(minimise(cp.sum_squares(E - big)), [X, big])
     theta = rng.standard_normal(erm.dimension) if anchored else np.zeros(erm.dimension)
-    rows = erm.clipped(Bounds(1.5, 0.9), theta)
+    rows = erm.clipped(Bounds(row_norm=1.5, offset=0.9), theta)
     A, C = rows.take(0, N)
     raw_A, raw_C = erm.rows.take(0, N)
     R = np.sqrt(1.5**2 + 1)
@@ -285,7 +285,7 @@ def test_labels_of_long_rows_stay():
     for length in (10.0, 1e200):
         long = length * X
         erm = read(minimise(lse(long @ Theta) - chosen(Z, long @ Theta)), [long, Z])
-        A, y = erm.clipped(Bounds(1e-2)).take(0, N)
+        A, y = erm.clipped(Bounds(row_norm=1e-2)).take(0, N)
         assert np.all(np.linalg.norm(A, axis=1) <= 1e-2)
         assert np.array_equal(y, Z)
 
@@ -295,7 +295,7 @@ def test_a_label_that_is_not_finite():
     dirty[2, 1] = np.nan
     erm = read(minimise(lse(T) - chosen(dirty, T)), [X, dirty])
     with pytest.raises(ProblemError, match="NaN or infinite"):
-        erm.clipped(Bounds(1.0)).check_finite()
-    A, y = erm.clipped(Bounds(1.0), nonfinite="zero").take(0, N)
+        erm.clipped(Bounds(row_norm=1.0)).check_finite()
+    A, y = erm.clipped(Bounds(row_norm=1.0), nonfinite="zero").take(0, N)
     assert not np.any(A[2])
     np.testing.assert_allclose(y[2], 1 / K)

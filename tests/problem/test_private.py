@@ -99,10 +99,10 @@ def test_zeros_that_cvxpy_dropped(kind):
     erm = read(problem, [X, zeros])
     assert erm.has_offset
     with pytest.raises(ProblemError, match="the loss has an offset"):
-        erm.constants(Bounds(1.0))
+        erm.constants(Bounds(row_norm=1.0))
     nonzero = X @ w + Y
     same = read(cp.Problem(cp.Minimize(cp.sum_squares(nonzero))), [X, Y])
-    bounds = Bounds(1.0, offset=1.0)
+    bounds = Bounds(row_norm=1.0, offset=1.0)
     assert erm.constants(bounds) == same.constants(bounds)
 
 
@@ -115,7 +115,7 @@ def test_a_constant_target_is_not_the_column_of_ones(as_constant):
         target = cp.Constant(y) if as_constant else y
         loss = cp.sum_squares(X @ w + np.ones((6, 1)) @ b - target)
         erm = read(cp.Problem(cp.Minimize(loss)), [X, target])
-        found.append((erm.constants(Bounds(1.0, offset=1.0)), erm.row_parts))
+        found.append((erm.constants(Bounds(row_norm=1.0, offset=1.0)), erm.row_parts))
     assert found[0] == found[1]
 
 

@@ -68,7 +68,7 @@ NAMES = [name for name, *_ in problems(*TYPICAL)]
 @pytest.mark.parametrize("special", SPECIAL)
 @pytest.mark.parametrize("index", range(len(NAMES)), ids=NAMES)
 def test_same_reading(index, special):
-    bounds = Bounds(0.7, offset=0.4)
+    bounds = Bounds(row_norm=0.7, offset=0.4)
     found = []
     for data in (TYPICAL, SPECIAL[special]):
         _, loss, private = list(problems(*data))[index]
@@ -85,7 +85,7 @@ def test_same_reading(index, special):
 @pytest.mark.parametrize("n", [0, 1, 2, 3])
 @pytest.mark.parametrize("index", range(len(NAMES)), ids=NAMES)
 def test_same_reading_for_few_records(index, n):
-    bounds = Bounds(0.7, offset=0.4)
+    bounds = Bounds(row_norm=0.7, offset=0.4)
     found = []
     for rows in (N, n):
         X, Z, y = (part[:rows].copy() for part in TYPICAL)
@@ -151,6 +151,6 @@ def test_nothing_depends_on_the_number_of_records(case):
         except ProblemError as error:
             outcomes[n] = str(error)
         else:
-            bounds = erm.constants(Bounds(0.7, offset=0.4))
+            bounds = erm.constants(Bounds(row_norm=0.7, offset=0.4))
             outcomes[n] = (bounds, erm.row_parts, erm.texts, erm.mean, erm.scale_statement)
     assert len(set(outcomes.values())) == 1
