@@ -11,6 +11,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
+from cvxqop._holdings import aside, holdings
 from cvxqop._nodes import (
     attributes,
     evaluate,
@@ -41,6 +42,7 @@ from cvxqop._text import Shapes, format_constraint, format_expression, format_sh
 __all__ = [
     "Shapes",
     "Tape",
+    "aside",
     "attributes",
     "evaluate",
     "exponent",
@@ -49,6 +51,7 @@ __all__ = [
     "format_shape",
     "given_name",
     "has_variables",
+    "holdings",
     "holds_records",
     "index_key",
     "is_elementwise",

@@ -107,13 +107,13 @@ def is_sparse(array: Any) -> bool:
 
 def nodes(node: Any) -> Iterator[Any]:
     """Nodes of an expression, an objective or a constraint in order of appearance, once each."""
-    seen: set[int] = set()
+    seen: dict[int, Any] = {}  # by an id that belongs to the node while it stands here
     stack = [node]
     while stack:
         current = stack.pop()
         if id(current) in seen:
             continue
-        seen.add(id(current))
+        seen[id(current)] = current
         yield current
         if not is_leaf(current):
             stack.extend(reversed(_children(current)))

@@ -38,6 +38,7 @@ def privatize(
     problem: cp.Problem,
     *,
     private: Sequence[Any],
+    public: Sequence[Any] = (),
     bounds: Bounds | None = None,
     epsilon: float,
     delta: float,
@@ -72,6 +73,11 @@ def privatize(
     private : list
         The private arrays (matched by value), constants or parameters (by identity). Row i of each
         belongs to record i.
+    public : list
+        Arrays, constants or parameters of the problem that everyone may know. An array that could
+        hold records and is in neither list is refused: under replace_one one with an axis as long
+        as there are records, under add_remove every one. Under add_remove also the variables that
+        occur beside the loss only, whose shape is released with them.
     bounds : Bounds
         Public bounds on a record, in the units of the data; records beyond them are clipped. There
         is no default: bounds are never read from the data. Only ``declared`` takes their place.
@@ -152,7 +158,7 @@ def privatize(
     True
     """
     options = {
-        "private": private, "bounds": bounds, "epsilon": epsilon, "delta": delta,
+        "private": private, "public": public, "bounds": bounds, "epsilon": epsilon, "delta": delta,
         "adjacency": adjacency, "perturbation": perturbation, "anchor": anchor, "radius": radius,
         "accuracy": accuracy, "nonfinite": nonfinite, "solver": solver,
         "solver_options": {} if solver_options is None else solver_options, "seed": seed,
@@ -202,7 +208,7 @@ def prepare(
     """The problem with its mechanism, its solver, and what else could have been chosen: what a
     plan runs, and what an audit looks at."""
     settings = Settings.of(options)
-    erm = _read(problem, settings.private, settings.adjacency, settings.declared)
+    erm = _read(problem, settings.private, settings.public, settings.adjacency, settings.declared)
     settings, candidates = choose(erm, settings)
     backend = Backend.of(erm, settings)
     case = Case.of(erm, settings, touches_records=backend.touches_records)
@@ -260,7 +266,9 @@ def private_loss(
             "declared: pass the whole problem to privatize; where the declared loss is quadratic, "
             "the solution has the released loss in solution.private_loss."
         )
-    erm = analysis.read_expression(expression, settings.private, adjacency=settings.adjacency)
+    erm = analysis.read_expression(
+        expression, settings.private, public=settings.public, adjacency=settings.adjacency
+    )
     if not erm.quadratic:
         raise ProblemError(
             f"The private loss {' + '.join(erm.terms)} is not quadratic, and the perturbed loss is "
@@ -269,7 +277,9 @@ def private_loss(
     if regularizer is not None or constraints:
         whole = expression if regularizer is None else expression + regularizer
         problem = cp.Problem(cp.Minimize(whole), list(constraints or []))
-        erm = analysis.read(problem, settings.private, adjacency=settings.adjacency)
+        erm = analysis.read(
+            problem, settings.private, public=settings.public, adjacency=settings.adjacency
+        )
     settings, _ = choose(erm, settings, releases_quadratic=True)
     if isinstance(settings.mechanism, Linear):
         raise OptionError(
@@ -299,6 +309,7 @@ def explain(
     problem: cp.Problem,
     private: Sequence[Any],
     *,
+    public: Sequence[Any] = (),
     adjacency: str = "replace_one",
     declared: Declared | None = None,
 ) -> Reading:
@@ -314,15 +325,19 @@ def explain(
     >>> print(cvxqop.explain(problem, private=[X, y]).splitlines()[0])
     Private loss, a sum over records of φ(a'θ + c):
     """
-    return Reading(describe(_read(problem, private, adjacency, declared)))
+    return Reading(describe(_read(problem, private, public, adjacency, declared)))
 
 
 def _read(
-    problem: cp.Problem, private: Sequence[Any], adjacency: str, declared: Declared | None
+    problem: cp.Problem,
+    private: Sequence[Any],
+    public: Sequence[Any],
+    adjacency: str,
+    declared: Declared | None,
 ) -> ERM:
     if declared is None:
-        return analysis.read(problem, private, adjacency=adjacency)
-    return read_declared(problem, private, declared, adjacency=adjacency)
+        return analysis.read(problem, private, public=public, adjacency=adjacency)
+    return read_declared(problem, private, declared, public=public, adjacency=adjacency)
 
 
 def _warn_of_a_large_delta(settings: Settings) -> None:

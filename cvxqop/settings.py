@@ -36,6 +36,7 @@ class Settings:
     """Everything that a caller of :func:`cvxqop.privatize` may state; see there."""
 
     private: Sequence[Any]
+    public: Sequence[Any] = ()
     bounds: Bounds = None  # type: ignore[assignment]  # absent beside `declared` only
     epsilon: float
     delta: float
@@ -75,6 +76,11 @@ class Settings:
             raise OptionError(
                 "private must be a list of arrays, constants or parameters, such as "
                 f"private=[X, y], not {type(self.private).__name__}."
+            )
+        if not isinstance(self.public, list | tuple):
+            raise OptionError(
+                "public must be a list of arrays, constants, parameters or variables, such as "
+                f"public=[G], not {type(self.public).__name__}."
             )
         if self.declared is not None or self.accept_solver_accuracy:
             self._check_declared()

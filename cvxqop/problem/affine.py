@@ -25,7 +25,7 @@ from cvxqop.problem.public import (
     Stacking,
     affine_map,
     constant_array,
-    is_plain,
+    is_plain_identity,
     number,
     record_count,
 )
@@ -270,10 +270,8 @@ class AffineReader:
 
         With one record, a matrix that mixes records and a number are the same.
         """
-        if self._private.count_is_private and value.ndim == 2:
-            dense = value.toarray() if _cvxpy.is_sparse(value) else value
-            if not (is_plain(np.diagonal(dense)) and np.count_nonzero(dense) <= len(dense)):
-                self._refuse(node, refusals.PUBLIC_MATRIX)
+        if self._private.count_is_private and value.ndim == 2 and not is_plain_identity(value):
+            self._refuse(node, refusals.PUBLIC_MATRIX)
 
     def _array(self, factor: Factor, found: AffineMap | None = None) -> Pieces:
         return factor.pieces(self._stacking.dimension, found)

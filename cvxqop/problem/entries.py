@@ -27,8 +27,8 @@ class Entry:
     name: str
 
 
-def read_entries(private: Any) -> list[Entry]:
-    """The elements of ``private``, checked.
+def read_entries(private: Any, role: str = "private") -> list[Entry]:
+    """The elements of ``private``, or of the list that ``role`` names, checked.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def read_entries(private: Any) -> list[Entry]:
             f"private must be a list of arrays, constants or parameters, "
             f"not {type(private).__name__}."
         )
-    return [_entry(item, f"private[{i}]") for i, item in enumerate(private)]
+    return [_entry(item, f"{role}[{i}]") for i, item in enumerate(private)]
 
 
 def held_elsewhere(private: Any, entry: Entry) -> bool:

@@ -72,6 +72,15 @@ class GLMLoss(Atom):  # type: ignore[misc]
         parts += ["y" + _cvxpy.format_shape((n,))] if self._y is not None else []
         return f"glm_loss({', '.join(parts + names[: 1 if names[1] == '0' else 2])})"
 
+    def held(self) -> Iterator[tuple[Any, Any, str]]:
+        """The arrays of the records, each with the object it was given as and a name."""
+        _, X, y, _ = self._given[:4]
+        for given, name in ((X, "X of glm_loss"), (y, "y of glm_loss")):
+            for part in given if isinstance(given, list | tuple) else [given]:
+                array = part.to_numpy() if hasattr(part, "to_numpy") else part
+                if isinstance(array, np.ndarray) or sp.issparse(array):
+                    yield array, part, name
+
     def pieces(self, stacking: Stacking) -> list[Piece]:
         """The argument of φ as pieces, for the rows of an ERM."""
         linear = self._product(stacking)

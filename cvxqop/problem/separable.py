@@ -42,7 +42,6 @@ class SeparableReader:
     def __init__(self, private: PrivateData, refuse: Callable[[str], NoReturn]) -> None:
         self._private, self._refuse = private, refuse
         self.counts: set[int] = set()
-        self.public: list[str] = []
 
     def read(self, node: Any) -> State:
         """State of an expression."""
@@ -241,7 +240,3 @@ class SeparableReader:
             return
         if self._private.count_is_private:
             self._refuse(f"holds a public array {refusals.PUBLIC_ROWS}")
-        shape = _cvxpy.format_shape(["n" if k == own else s for k, s in enumerate(node.shape)])
-        text = f"a public array of shape {shape}"
-        if text not in self.public:
-            self.public.append(text)

@@ -90,6 +90,7 @@ def test_weights_and_an_intercept():
     plan = cvxqop.plan(
         cp.Problem(cp.Minimize(loss)),
         private=[X, y],
+        public=[weights],
         perturbation=cvxqop.Linear(clip=0.4),
         **FINE,
     )
@@ -239,6 +240,7 @@ def test_clip_at_the_anchor(loss, zeta):
         weights = np.linspace(0.5, 2.0, 400) if loss == "weighted" else np.ones(400)
         term = cp.sum(cp.multiply(weights, losses))
     options = dict(private=[X, target], **FINE)
+    options["public"] = [weights] if loss == "weighted" else []
     options["bounds"] = cvxqop.Bounds(row_norm=1.0, offset=0.6)
     answers = []
     for clip in ("anchor", zeta):
@@ -332,7 +334,11 @@ def test_public_weights_without_a_clip(perturbation):
     theta = cp.Variable(4)
     loss = cp.sum(cp.multiply(weights, cp.huber(X @ theta - y, 0.2)))
     plan = cvxqop.plan(
-        cp.Problem(cp.Minimize(loss)), private=[X, y], perturbation=perturbation, **FINE
+        cp.Problem(cp.Minimize(loss)),
+        private=[X, y],
+        public=[weights],
+        perturbation=perturbation,
+        **FINE,
     )
     assert plan.mechanism.sensitivity.smoothness == pytest.approx(4.0)
     released = plan.run()[theta]

@@ -226,7 +226,9 @@ def test_public_record_weights():
     weights = np.linspace(0.5, 2.0, 200)
     theta = cp.Variable(5)
     loss = cp.sum(cp.multiply(weights, cp.square(X @ theta - y)))
-    private = cvxqop.private_loss(loss, private=[X, y], seed=1, perturbation="wishart", **PAY)
+    private = cvxqop.private_loss(
+        loss, private=[X, y], public=[weights], seed=1, perturbation="wishart", **PAY
+    )
     assert private.guarantee.mechanism.sensitivity.smoothness == pytest.approx(2.0 * 2.0)
     from cvxqop.privacy.noise import Randomness
 

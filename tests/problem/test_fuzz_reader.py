@@ -20,6 +20,7 @@ from cvxqop.errors import OptionError, ProblemError
 from cvxqop.problem.analysis import read
 from cvxqop.problem.describe import describe
 
+from .listed import public_of
 from .objectives import FORMS, World
 from .readings import difference, numbers, reading
 from .recipes import MIXING, NOT_A_LOSS, PRIVATE_PUBLIC, SPELLINGS, arguments, objectives, sets
@@ -57,7 +58,8 @@ def attempt(recipe: Any, constraints: Any, world: World, adjacency: str) -> tupl
     assert objective.size == 1
     problem = cp.Problem(cp.Minimize(objective), public)
     try:
-        return objective, read(problem, world.private, adjacency=adjacency)
+        listed = public_of(problem, world.private)
+        return objective, read(problem, world.private, public=listed, adjacency=adjacency)
     except (ProblemError, OptionError) as error:
         note(str(error))
         check_message(str(error), adjacency)

@@ -142,7 +142,7 @@ def test_without_labels_the_linear_term_is_zero():
 )
 def test_refused(loss, words):
     with pytest.raises(ProblemError, match=words):
-        read(cp.Problem(cp.Minimize(loss)), [CX, CY])
+        read(cp.Problem(cp.Minimize(loss)), [CX, CY], public=[SOFT])
 
 
 def test_mean_under_add_remove():

@@ -14,6 +14,8 @@ from cvxqop.problem.describe import describe
 from cvxqop.problem.multinomial import Multinomial
 from cvxqop.problem.output_clipping import nearest_probabilities
 
+from .listed import public_of
+
 rng = np.random.default_rng(0)
 N, P, K = 13, 3, 4
 X = rng.standard_normal((N, P))
@@ -101,8 +103,8 @@ def test_the_reading_has_the_value_of_the_expression(name):
 
 
 def test_public_targets_and_sparse_records():
-    erm = read(minimise(cp.sum_squares(E - Y)), [X])
-    assert "a public array of shape (n,4)" in erm.public_data
+    erm = read(minimise(cp.sum_squares(E - Y)), [X], public=[Y])
+    assert "public[0], shape (n,4)" in erm.public_data
     A = sp.csr_array(np.where(np.abs(X) > 0.5, X, 0.0))
     erm = read(minimise(cp.sum_squares(A @ Theta + b - Y)), [A, Y])
     values = {Theta: np.ones((P, K)), b: np.arange(K)}
@@ -168,7 +170,7 @@ REFUSED = {
 def test_refused(name):
     loss, private, words = REFUSED[name]
     with pytest.raises(ProblemError, match=words) as caught:
-        read(minimise(loss), private)
+        read(minimise(loss), private, public=public_of(minimise(loss), private))
     for entry in (X[0, 0], Y[0, 0], X2[0, 0]):
         assert f"{entry:.4f}" not in str(caught.value)
 
