@@ -9,6 +9,8 @@ from cvxqop.solve.function import PerturbedFunction
 from cvxqop.solve.monitor import PrecisionError
 from cvxqop.solve.stotos import solve_stotos
 
+pytestmark = pytest.mark.blas
+
 D = 6
 
 
