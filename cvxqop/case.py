@@ -302,7 +302,7 @@ def _shape(erm: ERM, settings: Settings, constants: Constants) -> dict[str, Any]
 def _gradient_bound(
     erm: ERM, settings: Settings, constants: Constants, anchor: Array, offset: float | None
 ) -> float | None:
-    """G ≥ ‖∇ℓ(θ; z)‖ over C, which the linear mechanism needs and no other: from φ, B, R and C."""
+    """G ≥ ‖∇ℓ(θ; z)‖ over C, which Theorem 9 needs and no other: from φ, B, R and C."""
     if not isinstance(settings.mechanism, Linear):
         return None
     B = settings.bounds.offset if offset is None else offset

@@ -202,7 +202,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class PrivateLoss:
-    """A perturbed quadratic loss that is itself private (theory §6).
+    """A perturbed quadratic loss that is itself private (Theorem 1).
 
     f(θ) = g̃'(θ − θ0) + ½(θ − θ0)'H̃(θ − θ0) has been released; whatever is computed from it is
     post-processing. Use `expression` in any CVXPY problem, with any convex regulariser and

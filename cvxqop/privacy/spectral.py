@@ -1,4 +1,4 @@
-"""Wishart perturbation of losses that are not of GLM form: the spectral bound (theory §3).
+"""Wishart perturbation of losses that are not of GLM form: the spectral bound (Theorem 6).
 
 With k = (m − d − 1)/2, t = T/σ² and α = λ − L/σ² > 0 for a level λ that λ_min(W) exceeds but for a
 probability δ_λ, the privacy loss of the curvature is at most

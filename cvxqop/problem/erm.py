@@ -115,7 +115,7 @@ class ERM:
     def constants(
         self, bounds: Bounds, anchor: Array | None = None, offset: float | None = None
     ) -> Constants:
-        """R, L and G0 from public numbers alone.
+        """R, L and G0 from public numbers alone (theory §1, GLM form).
 
         Parameters
         ----------

@@ -11,6 +11,8 @@ import cvxqop
 from cvxqop.privacy.noise import Randomness
 from cvxqop.problem.losses import ScalarLoss
 
+pytestmark = pytest.mark.blas
+
 PAY = {"bounds": cvxqop.Bounds(row_norm=1.0, offset=1.0), "epsilon": 1.0, "delta": 1e-6}
 FINE = {**PAY, "accuracy": 1e-9, "seed": 5}
 LOG_COSH = ScalarLoss(

@@ -8,6 +8,8 @@ from scipy.optimize import minimize
 import cvxqop
 from cvxqop.privacy.noise import Randomness
 
+pytestmark = pytest.mark.blas
+
 PAY = {"bounds": cvxqop.Bounds(row_norm=1.0), "epsilon": 1.0, "delta": 1e-6}
 
 

@@ -14,6 +14,8 @@ from cvxqop.problem.losses import logistic
 
 from .conftest import value_of
 
+pytestmark = pytest.mark.blas
+
 rng = np.random.default_rng(2)
 N, D = 12, 3
 X = rng.standard_normal((N, D))

@@ -10,6 +10,8 @@ from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.monitor import PrecisionError
 from cvxqop.solve.stotos import solve_stotos
 
+pytestmark = pytest.mark.blas
+
 
 def problem(n=60_000, d=5):
     rng = np.random.default_rng(0)
