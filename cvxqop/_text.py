@@ -99,7 +99,9 @@ class _Writer:
 
     def counted(self, node: Any) -> bool:
         """Whether records occur whose number is private."""
-        return self.hidden and any(n in self.names or holds_records(n) for n in nodes(node))
+        return self.hidden and any(
+            n in self.names or holds_records(n) or kind(n) == "special_index" for n in nodes(node)
+        )
 
     def stretched(self, node: Any) -> Any:
         """The public row or column that is broadcast, or one of records to several outputs."""

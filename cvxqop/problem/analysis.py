@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import cvxpy as cp
 
@@ -16,8 +17,10 @@ from cvxqop.problem.assemble_outputs import read_outputs
 from cvxqop.problem.describe import row_text
 from cvxqop.problem.erm import ERM, Texts
 from cvxqop.problem.output_reader import outputs_of
+from cvxqop.problem.pieces import Piece
 from cvxqop.problem.private import PrivateData, match
 from cvxqop.problem.public import Stacking
+from cvxqop.problem.separable import SeparableReader
 from cvxqop.problem.terms import TermReader
 from cvxqop.problem.weights import scale_statement
 
@@ -167,11 +170,12 @@ def _read(
     checks.check_rest(reader.rest, text)
     checks.check_arguments(reader.terms, reader.linear, data, text)
     stacking = _stacking(reader, text)
-    if any(outputs_of(term.argument, data.records) is not None for term in reader.terms):
-        shared, row = read_outputs(reader, data, stacking, text)
-    else:
-        shared = _read_rows(reader, data, stacking, text)
-        row = shared.rows.pieces
+    try:
+        shared, row = _shared(reader, data, stacking, text)
+    except ProblemError:
+        if hidden:
+            _refuse_by_structure(reader, data, text)
+        raise
     n = shared.rows.n
     shapes = data.leaf_shapes if hidden else counted_shapes([objective, *constraints], n)
     return ERM(
@@ -196,6 +200,35 @@ def _read(
             scale=scale_statement(reader.scales) if hidden else None,
         ),
     )
+
+
+def _shared(
+    reader: TermReader, data: PrivateData, stacking: Stacking, text: Callable[[Any], str]
+) -> tuple[Assembled, Sequence[Piece]]:
+    """The rows that all terms share, and the pieces that they are described by."""
+    if any(outputs_of(term.argument, data.records) is not None for term in reader.terms):
+        return read_outputs(reader, data, stacking, text)
+    shared = _read_rows(reader, data, stacking, text)
+    return shared, shared.rows.pieces
+
+
+def _refuse_by_structure(reader: TermReader, data: PrivateData, text: Callable[[Any], str]) -> None:
+    """Where n is private, refuse what combines records in words that no length decides: a side
+    that is as long as there are records leads the readers elsewhere than one that is not."""
+    reasons: list[str] = []
+
+    def refuse(reason: str) -> NoReturn:
+        reasons.append(reason)
+        raise ProblemError(reason)
+
+    for term in reader.terms:
+        with contextlib.suppress(ProblemError):
+            if not _cvxpy.holds_records(term.argument):
+                SeparableReader(data, refuse).read_rows(term.argument)
+        for reason in reasons:
+            if refusals.PUBLIC_ROWS not in reason:
+                said = reason if reason == refusals.PER_RECORD else refusals.COMBINES
+                raise ProblemError(f"The private term {text(term.written)} {said}.") from None
 
 
 def _read_rows(

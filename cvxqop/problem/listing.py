@@ -2,7 +2,7 @@
 
 - What is listed in ``private`` is private wherever it stands, and so is what shares its memory.
 - What is listed in ``public`` is public.
-- An array with one value in every entry is a way to write a number.
+- In a private term an array with one value in every entry is a way to write a number.
 - Any other array is refused where it could hold records: where n is public, if one of its axes is
   as long as there are records; where n is private, always, because no length may decide.
 
@@ -62,8 +62,14 @@ def check_listed(objective: Any, constraints: Sequence[Any], data: PrivateData, 
     ProblemError
         Names the term, the array and both remedies.
     """
+    terms = [term for term in summands(objective) if data.contains(term)]
+    rest = [term for term in summands(objective) if not data.contains(term)]
+    beside = set(_cvxpy.holdings([*rest, *constraints]).nodes)
+    written = _broadcast_ones([*terms, *rest, *constraints])
     for unlisted in data.unlisted:
-        if not _is_accepted(unlisted, data):
+        if unlisted.owner in written:
+            continue
+        if not _is_accepted(unlisted, data, unlisted.owner not in beside):
             place = _place(unlisted.owner, objective, constraints, data, text)
             reason = refusals.UNLISTED_COUNTED if data.count_is_private else refusals.UNLISTED
             raise ProblemError(f"{place} holds {_named(unlisted, data, text)} {reason}")
@@ -116,18 +122,26 @@ def summands(node: Any) -> Iterator[Any]:
         yield node
 
 
-def _is_accepted(unlisted: Unlisted, data: PrivateData) -> bool:
+def _is_accepted(unlisted: Unlisted, data: PrivateData, in_a_private_term: bool) -> bool:
     array = unlisted.array
     if not data.count_is_private and not data.counts & set(array.shape):
         return True
     if unlisted.is_index:
         return False
-    if unlisted.where and array.size and np.all(np.isinf(array)):
-        return True  # no bound
+    if unlisted.where:  # weights that CVXPY fills in, and bounds that are none
+        return is_plain(array) or bool(np.all(np.isinf(array)))
+    if not in_a_private_term:
+        return False
     # Of one entry every array has one value: it has to be a number that formulas are made of, and
     # where n may be one, so has any.
-    several = array.size > 1 and (bool(unlisted.where) or not data.count_is_private)
+    several = array.size > 1 and not data.count_is_private
     return is_plain(array) or is_plain_identity(array) or (several and _has_one_value(array))
+
+
+def _broadcast_ones(roots: Sequence[Any]) -> set[Any]:
+    """The constants of ones by which CVXPY itself writes that a row or a column is repeated."""
+    nodes = [node for node in _cvxpy.holdings(list(roots)).nodes if _cvxpy.stretched(node)]
+    return {side for node in nodes for side in node.args if side is not _cvxpy.stretched(node)}
 
 
 def _has_one_value(array: Any) -> bool:

@@ -109,6 +109,10 @@ class PrivateData:
         """Whether the shape of a variable is listed in ``public``."""
         return any(variable is other for other in self._variables)
 
+    def has_listed(self, node: Any) -> bool:
+        """Whether the shapes of all variables of an expression are listed in ``public``."""
+        return all(map(self.is_listed, _cvxpy.variables(node)))
+
     @property
     def public_descriptions(self) -> tuple[str, ...]:
         """Name and shape of each entry of ``public`` that occurs, n for the number of records."""

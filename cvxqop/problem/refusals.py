@@ -11,6 +11,7 @@ __all__ = [
     "BROADCAST",
     "COMBINES",
     "MEAN",
+    "PER_RECORD",
     "PUBLIC_MATRIX",
     "PUBLIC_ROWS",
     "PUBLIC_WEIGHTS",
@@ -58,6 +59,12 @@ PUBLIC_MATRIX = (
 )
 
 BROADCAST = "broadcasts an array of records"
+
+PER_RECORD = (
+    "has one entry a record although no record occurs in it, and θ must not grow with the number "
+    "of records. Write one number for all records without an axis, such as an intercept "
+    "cp.Variable()"
+)
 
 SHAPES = "give both sides the same shape, (n,) or (n, 1)"
 

@@ -123,7 +123,7 @@ def test_the_number_of_records_changes_nothing(n, adjacency):
         (cp.sum_squares(X[:n] @ Theta + row - Y[:n]), [X[:n], Y[:n]]),
         (lse(X[:n] @ Theta + b) - chosen(Z[:n], X[:n] @ Theta + b), [X[:n], Z[:n]]),
     ):
-        erm = read(minimise(loss), private, adjacency=adjacency)
+        erm = read(minimise(loss), private, public=[row], adjacency=adjacency)
         assert (erm.rows.n, erm.outputs.count, erm.rows.dimension) == (n, K, P + 1)
         text = describe(erm).replace(f"n = {n} records", "n = 13 records")
         assert f"({n}," not in text or n in (1, K)
