@@ -192,8 +192,17 @@ def plan(problem: cp.Problem, **options: Any) -> Plan:
         solver=backend.name,
         warnings=warnings_of(erm, settings, case.mechanism),
         candidates=candidates,
-        _execute=lambda: spend(case, backend),
+        _execute=lambda: _run(problem, case, backend),
     )
+
+
+def _run(problem: cp.Problem, case: Case, backend: Backend) -> PrivateSolution:
+    """Spend, and write the release into the problem; what an earlier solve left there is gone
+    before anything is charged."""
+    _cvxpy.clear_outcome(problem)
+    solution = spend(case, backend)
+    _cvxpy.write_release(problem, solution.values)
+    return solution
 
 
 def prepare(
@@ -202,10 +211,12 @@ def prepare(
     """The problem with its mechanism, its solver, and what else could have been chosen: what a
     plan runs, and what an audit looks at."""
     settings = Settings.of(options)
-    erm = _read(problem, settings.private, settings.adjacency, settings.declared)
-    settings, candidates = choose(erm, settings)
-    backend = Backend.of(erm, settings)
-    case = Case.of(erm, settings, touches_records=backend.touches_records)
+    with _cvxpy.SHARED:
+        erm = _read(problem, settings.private, settings.adjacency, settings.declared)
+        _cvxpy.claim_ids([problem.objective, *problem.constraints])
+        settings, candidates = choose(erm, settings)
+        backend = Backend.of(erm, settings)
+        case = Case.of(erm, settings, touches_records=backend.touches_records)
     return case, backend, candidates
 
 
@@ -255,12 +266,25 @@ def private_loss(
     """
     settings = Settings.of(options)
     _warn_of_a_large_delta(settings)
+    with _cvxpy.SHARED:
+        case, backend = _prepare_loss(expression, regularizer, constraints, settings)
+    return release_quadratic(case, backend)
+
+
+def _prepare_loss(
+    expression: cp.Expression,
+    regularizer: cp.Expression | None,
+    constraints: Sequence[cp.Constraint] | None,
+    settings: Settings,
+) -> tuple[Case, Backend]:
+    """The private loss alone with its mechanism, and the solver of its stages."""
     if settings.declared is not None:
         raise OptionError(
             "declared: pass the whole problem to privatize; where the declared loss is quadratic, "
             "the solution has the released loss in solution.private_loss."
         )
     erm = analysis.read_expression(expression, settings.private, adjacency=settings.adjacency)
+    _cvxpy.claim_ids([expression])
     if not erm.quadratic:
         raise ProblemError(
             f"The private loss {' + '.join(erm.terms)} is not quadratic, and the perturbed loss is "
@@ -282,7 +306,7 @@ def private_loss(
             "solver_options: variant='plain' and 'svrg' work on the records; a private loss is "
             "made from their quadratic form. Leave the variant out."
         )
-    return release_quadratic(Case.of(erm, settings), backend)
+    return Case.of(erm, settings), backend
 
 
 class Reading(str):
@@ -314,7 +338,8 @@ def explain(
     >>> print(cvxqop.explain(problem, private=[X, y]).splitlines()[0])
     Private loss, a sum over records of φ(a'θ + c):
     """
-    return Reading(describe(_read(problem, private, adjacency, declared)))
+    with _cvxpy.SHARED:
+        return Reading(describe(_read(problem, private, adjacency, declared)))
 
 
 def _read(
@@ -337,6 +362,4 @@ def _warn_of_a_large_delta(settings: Settings) -> None:
 
 def _solve_method(problem: cp.Problem, **options: Any) -> PrivateSolution:
     """``problem.solve(method="QOP", …)``: as :func:`privatize`; value and duals stay None."""
-    solution = plan(problem, **options).run()
-    _cvxpy.mark_optimal(problem)
-    return solution
+    return plan(problem, **options).run()
