@@ -169,6 +169,8 @@ def _from_records(case: Case, backend: Backend) -> PrivateSolution:
             "the release needs. Nothing was released, and the charge for this draw stands. Leave "
             "out finish=False, or take more iterations."
         )
+    if not answer.finite:
+        raise AccuracyError(unreleased("is not finite"))
     theta = release.apply(answer.theta, noise)
     theta = prox.split(erm.variables, None, erm.constraints).project(theta).point
     if what := Answer(np.asarray(theta)).fault(erm.variables, None, erm.constraints):

@@ -58,6 +58,8 @@ def from_function(case: Case, erm: DeclaredERM, backend: Backend) -> PrivateSolu
         raise AccuracyError(str(error)) from None
     except Exception:  # whatever it says, it depends on records
         raise AccuracyError(failure("the solver failed")) from None
+    if not np.all(np.isfinite(theta)):
+        raise AccuracyError(unreleased("is not finite"))
     theta = _projected(erm, release.apply(theta, noise))
     if what := Answer(theta).fault(erm.variables, None, erm.constraints):
         raise AccuracyError(unreleased(what))
@@ -68,9 +70,8 @@ def from_function(case: Case, erm: DeclaredERM, backend: Backend) -> PrivateSolu
 def unreleased(what: str) -> str:
     """Why a point that was certified, or trusted, is not released after all."""
     return (
-        f"The point that would be released {what}, although it was projected onto the "
-        "constraints. Nothing was released, and the charge for this draw stands. Write the "
-        "constraints in the units of the variables, or fewer of them."
+        f"The point that would be released {what}. Nothing was released, and the charge for this "
+        "draw stands. Write the constraints in the units of the variables, or fewer of them."
     )
 
 
