@@ -13,7 +13,7 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop._cvxpy import evaluate, is_leaf, is_linear, is_sparse, kind
+from cvxqop._cvxpy import SHARED, evaluate, is_leaf, is_linear, is_sparse, kind
 from cvxqop.errors import ProblemError
 
 __all__ = ["ABSOLUTE", "RELATIVE", "check_judged", "fault"]
@@ -65,9 +65,11 @@ def fault(
         if not np.all(np.isfinite(value)):
             return "is not finite"
     found = {variable.id: value for variable, value in values.items()}
-    domain = [] if regulariser is None else regulariser.domain
-    attributes = [c for variable in values for c in _attribute_constraints(variable)]
-    for constraint in (*constraints, *domain, *attributes):
+    with SHARED:
+        implied = [] if regulariser is None else list(regulariser.domain)
+        for variable in values:
+            implied += _attribute_constraints(variable)
+    for constraint in (*constraints, *implied):
         if not _holds(constraint, found):
             return "violates a constraint"
     return ""

@@ -1,4 +1,4 @@
-"""What happens once the noise is drawn: the answer is checked, and the problem shows this run only."""
+"""Once the noise is drawn: the answer is checked, and the problem shows this run only."""
 
 import copy
 
@@ -128,7 +128,7 @@ def test_stotos_is_checked_too(monkeypatch, wrong):
 @pytest.mark.parametrize("wrong", [np.array([np.nan, 0.0]), np.array([np.inf, 0.0])])
 @pytest.mark.parametrize("kind", ["logistic", "declared"])
 def test_a_certified_point_is_checked_too(monkeypatch, wrong, kind):
-    X, y = records()
+    X, _ = records()
     w = cp.Variable(2)
     loss = {"logistic": cp.logistic, "declared": cp.exp}[kind](X @ w)
     pay = {**PAY, "bounds": cvxqop.Bounds(row_norm=1.0)} if kind == "logistic" else TRUST

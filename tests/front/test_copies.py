@@ -137,7 +137,7 @@ def test_a_copy_of_a_loss_solves(case, way):
 
 def test_attributes_travel():
     X, y = records()
-    problem, w = least_squares(X, y, bounds=[-0.25, 0.75])
+    problem, _ = least_squares(X, y, bounds=[-0.25, 0.75])
     solution = pickle.loads(pickle.dumps(cvxqop.privatize(problem, private=[X, y], **PAY)))
     (own,) = solution.private_loss.variables
     cp.Problem(cp.Minimize(-cp.sum(own))).solve()
