@@ -6,6 +6,7 @@ No value is written into a variable, a parameter, a constraint or a problem. Fil
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import warnings
 from collections.abc import Mapping
@@ -122,10 +123,11 @@ def _compiled(problem: cp.Problem, solver: str) -> tuple[Any, Any, Any]:
 @functools.cache
 def _introduce_highs() -> None:
     """HiGHS prints its name once a process, from a constructor that knows no options yet: let it
-    do so where nothing is written to."""
-    from highspy import Highs  # optional
+    do so where nothing is written to. A version that is built otherwise prints it, and no more."""
+    with contextlib.suppress(Exception):
+        from highspy import Highs  # optional
 
-    (base,) = Highs.__bases__
-    silent = base()
-    silent.setOptionValue("log_to_console", False)
-    silent.run()
+        (base,) = Highs.__bases__
+        silent = base()
+        silent.setOptionValue("log_to_console", False)
+        silent.run()
