@@ -214,7 +214,6 @@ def _check_on(
     regulariser: cp.Expression | None,
     constraints: Sequence[cp.Constraint],
 ) -> None:
-    check_judged(constraints)
     name = solver or default_solver(variables, regulariser, constraints)
     installed = cp.installed_solvers()
     if name not in installed:
@@ -222,6 +221,7 @@ def _check_on(
     D = sum(v.size for v in variables)
     problem = _problem(np.eye(D), np.zeros(D), variables, regulariser, constraints)
     _check_convex(problem)
+    check_judged(problem.variables(), regulariser, constraints)
     if not compiles(problem, name):
         raise OptionError(
             f"solver={name!r} cannot take this problem: its regulariser or constraints need "

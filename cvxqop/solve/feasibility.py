@@ -27,13 +27,20 @@ most. The scale of an affine side is Σ_j |a_ij| ‖θ‖_∞ + |b_i|, that of a
 for the errors of a solver are relative to the whole of θ. Solvers run at 1e-10 where they can."""
 
 
-def check_judged(constraints: Sequence[Any]) -> None:
-    """Refuse a constraint that no answer could be checked against, before anything is spent.
+UNKNOWN = "cannot be checked against a constraint"
+
+
+def check_judged(
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[Any],
+) -> None:
+    """Refuse what no answer could be checked against, before anything is spent.
 
     Raises
     ------
     ProblemError
-        Names the class of the constraint.
+        Names the class of a constraint that is not known here.
     """
     for constraint in constraints:
         if type(constraint).__name__ not in _EXCESS:
@@ -41,6 +48,12 @@ def check_judged(constraints: Sequence[Any]) -> None:
                 f"constraints: an answer cannot be checked against {type(constraint).__name__}. "
                 f"Use one of {', '.join(sorted(_EXCESS))}, or an atom of CVXPY in an inequality."
             )
+    origin = {variable: np.zeros(variable.shape) for variable in variables}
+    if fault(origin, regulariser, constraints) == UNKNOWN:
+        raise ProblemError(
+            "constraints: CVXPY cannot evaluate a constraint, or the domain of the regulariser, at "
+            "a point, so that no answer could be checked. Write it with other atoms."
+        )
 
 
 def fault(
@@ -65,14 +78,15 @@ def fault(
         if not np.all(np.isfinite(value)):
             return "is not finite"
     found = {variable.id: value for variable, value in values.items()}
-    with SHARED:
-        implied = [] if regulariser is None else list(regulariser.domain)
-        for variable in values:
-            implied += _attribute_constraints(variable)
-    for constraint in (*constraints, *implied):
-        if not _holds(constraint, found):
-            return "violates a constraint"
-    return ""
+    try:
+        with SHARED:
+            implied = [] if regulariser is None else list(regulariser.domain)
+            for variable in values:
+                implied += _attribute_constraints(variable)
+        held = [_holds(constraint, found) for constraint in (*constraints, *implied)]
+    except Exception:  # its words may hold the answer
+        return UNKNOWN
+    return "" if all(held) else "violates a constraint"
 
 
 def _holds(constraint: Any, values: Mapping[int, Any]) -> bool:

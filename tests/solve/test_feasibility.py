@@ -124,6 +124,14 @@ def test_a_cone_that_cannot_be_checked_is_refused_beforehand():
         check_solver("CLARABEL", {}, [X], None, [cone])
 
 
+def test_what_cvxpy_cannot_evaluate_is_refused_beforehand(monkeypatch):
+    constraint = cp.exp(X) <= 2
+    monkeypatch.setattr(cp.exp, "numeric", lambda *_: 1 / 0)
+    assert fault({X: np.zeros(3)}, None, [constraint]) == "cannot be checked against a constraint"
+    with pytest.raises(ProblemError, match="cannot evaluate"):
+        check_solver("CLARABEL", {}, [X], None, [constraint])
+
+
 class Lying:
     """A solver's own result with another x."""
 
