@@ -75,7 +75,7 @@ class Slot:
         return self.name in _INDICES
 
     @property
-    def text(self) -> str:
+    def where(self) -> str:
         """Where the array is, in words."""
         if isinstance(self.owner, _LEAVES):
             what = {"bounds": "bounds", "key": "indices"}.get(self.name, "attributes")

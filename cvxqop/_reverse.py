@@ -6,7 +6,6 @@ leaves up; here a vector goes from the root down, so that a linear model costs t
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -57,8 +56,7 @@ class Tape:
 
     def __call__(self, values: Mapping[int, Array]) -> tuple[float, dict[int, Array]] | None:
         """Value and gradient by ``variable.id``; None where an atom has no derivative there."""
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with np.errstate(all="ignore"):
             found = self._forward(values)
             return self._backward(found)
 

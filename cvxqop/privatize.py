@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import cvxpy as cp
@@ -25,6 +26,7 @@ from cvxqop.problem.declared import Declared
 from cvxqop.problem.declared_reading import read_declared
 from cvxqop.problem.describe import describe
 from cvxqop.problem.erm import ERM
+from cvxqop.problem.snapshot import Snapshot
 from cvxqop.settings import Perturbation, Settings
 from cvxqop.solution import Plan, PrivateLoss, PrivateSolution
 from cvxqop.spend import release_quadratic, spend
@@ -190,6 +192,9 @@ def plan(problem: cp.Problem, **options: Any) -> Plan:
     case, backend, candidates = prepare(problem, options)
     erm, settings = case.erm, case.settings
     _warn_of_a_large_delta(settings)
+    private = set(erm.private_leaves)
+    with _cvxpy.SHARED:
+        snapshot = Snapshot(problem, private.__contains__)
     return Plan(
         guarantee=case.guarantee,
         dimension=erm.dimension,
@@ -198,8 +203,19 @@ def plan(problem: cp.Problem, **options: Any) -> Plan:
         solver=backend.name,
         warnings=warnings_of(erm, settings, case.mechanism),
         candidates=candidates,
-        _execute=lambda: spend(case, backend),
+        _execute=partial(_run, problem, case, backend, snapshot),
     )
+
+
+def _run(problem: cp.Problem, case: Case, backend: Backend, snapshot: Snapshot) -> PrivateSolution:
+    """Spend, and write the release into the problem; what an earlier solve left there is gone
+    before anything is charged."""
+    with _cvxpy.SHARED:
+        snapshot.check()
+    _cvxpy.clear_outcome(problem)
+    solution = spend(case, backend)
+    _cvxpy.write_release(problem, solution.values)
+    return solution
 
 
 def prepare(
@@ -208,10 +224,14 @@ def prepare(
     """The problem with its mechanism, its solver, and what else could have been chosen: what a
     plan runs, and what an audit looks at."""
     settings = Settings.of(options)
-    erm = _read(problem, settings.private, settings.public, settings.adjacency, settings.declared)
-    settings, candidates = choose(erm, settings)
-    backend = Backend.of(erm, settings)
-    case = Case.of(erm, settings, touches_records=backend.touches_records)
+    with _cvxpy.SHARED:
+        erm = _read(
+            problem, settings.private, settings.public, settings.adjacency, settings.declared
+        )
+        _cvxpy.claim_ids([problem.objective, *problem.constraints])
+        settings, candidates = choose(erm, settings)
+        backend = Backend.of(erm, settings)
+        case = Case.of(erm, settings, touches_records=backend.touches_records)
     return case, backend, candidates
 
 
@@ -261,6 +281,18 @@ def private_loss(
     """
     settings = Settings.of(options)
     _warn_of_a_large_delta(settings)
+    with _cvxpy.SHARED:
+        case, backend = _prepare_loss(expression, regularizer, constraints, settings)
+    return release_quadratic(case, backend)
+
+
+def _prepare_loss(
+    expression: cp.Expression,
+    regularizer: cp.Expression | None,
+    constraints: Sequence[cp.Constraint] | None,
+    settings: Settings,
+) -> tuple[Case, Backend]:
+    """The private loss alone with its mechanism, and the solver of its stages."""
     if settings.declared is not None:
         raise OptionError(
             "declared: pass the whole problem to privatize; where the declared loss is quadratic, "
@@ -269,6 +301,7 @@ def private_loss(
     erm = analysis.read_expression(
         expression, settings.private, public=settings.public, adjacency=settings.adjacency
     )
+    _cvxpy.claim_ids([expression])
     if not erm.quadratic:
         raise ProblemError(
             f"The private loss {' + '.join(erm.terms)} is not quadratic, and the perturbed loss is "
@@ -292,7 +325,7 @@ def private_loss(
             "solver_options: variant='plain' and 'svrg' work on the records; a private loss is "
             "made from their quadratic form. Leave the variant out."
         )
-    return release_quadratic(Case.of(erm, settings), backend)
+    return Case.of(erm, settings), backend
 
 
 class Reading(str):
@@ -325,7 +358,8 @@ def explain(
     >>> print(cvxqop.explain(problem, private=[X, y]).splitlines()[0])
     Private loss, a sum over records of φ(a'θ + c):
     """
-    return Reading(describe(_read(problem, private, public, adjacency, declared)))
+    with _cvxpy.SHARED:
+        return Reading(describe(_read(problem, private, public, adjacency, declared)))
 
 
 def _read(
@@ -352,6 +386,4 @@ def _warn_of_a_large_delta(settings: Settings) -> None:
 
 def _solve_method(problem: cp.Problem, **options: Any) -> PrivateSolution:
     """``problem.solve(method="QOP", …)``: as :func:`privatize`; value and duals stay None."""
-    solution = plan(problem, **options).run()
-    _cvxpy.mark_optimal(problem)
-    return solution
+    return plan(problem, **options).run()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +24,7 @@ from cvxqop.solve.answer import Answer
 from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.multinomial import SoftmaxSum
 from cvxqop.solve.quadratic import Quadratic
-from cvxqop.spend_declared import from_function
+from cvxqop.spend_declared import from_function, unreleased
 
 __all__ = ["release_quadratic", "spend"]
 
@@ -34,15 +33,12 @@ Array = npt.NDArray[np.float64]
 
 @sealed
 def spend(case: Case, backend: Backend) -> PrivateSolution:
-    """Run a plan: draw, solve, release, and write the release into the variables."""
+    """Run a plan: draw, solve, release. Nothing is written into a variable here."""
     if not backend.touches_records:
-        solution = _from_quadratic(case, backend)
-    elif isinstance(case.erm, DeclaredERM):
-        solution = from_function(case, case.erm, backend)
-    else:
-        solution = _from_records(case, backend)
-    _cvxpy.write_values(solution.values)
-    return solution
+        return _from_quadratic(case, backend)
+    if isinstance(case.erm, DeclaredERM):
+        return from_function(case, case.erm, backend)
+    return _from_records(case, backend)
 
 
 def release_quadratic(case: Case, backend: Backend) -> PrivateLoss:
@@ -107,7 +103,7 @@ def _from_quadratic(case: Case, backend: Backend) -> PrivateSolution:
             "can be solved again, with any solver, at no further cost.",
             loss,
         )
-    values = {**case.erm.unstack(answer.theta), **answer.auxiliary}
+    values = _cvxpy.released({**case.erm.unstack(answer.theta), **answer.auxiliary})
     return PrivateSolution(values, case.guarantee, backend.name, private_loss=loss)
 
 
@@ -116,13 +112,16 @@ def _solve_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> Answer:
     quadratic = Quadratic(loss.hessian, loss.gradient, loss.anchor)
     rest = (erm.variables, erm.regulariser, erm.constraints)
     if backend.name == STOTOS:
-        return stotos.solve_stotos(
+        answer = stotos.solve_stotos(
             quadratic,
             *rest,
             accuracy=case.settings.accuracy,
             progress=case.settings.verbose,
             **backend.options,
         )
+        if what := answer.fault(*rest):
+            raise SolverError(f"the answer of STOTOS {what}; try another solver")
+        return answer
     return conic.solve_conic(quadratic, *rest, solver=backend.name, solver_options=backend.options)
 
 
@@ -170,7 +169,11 @@ def _from_records(case: Case, backend: Backend) -> PrivateSolution:
             "the release needs. Nothing was released, and the charge for this draw stands. Leave "
             "out finish=False, or take more iterations."
         )
+    if not answer.finite:
+        raise AccuracyError(unreleased("is not finite"))
     theta = release.apply(answer.theta, noise)
     theta = prox.split(erm.variables, None, erm.constraints).project(theta).point
-    values: dict[Any, Any] = dict(erm.unstack(np.asarray(theta)))
+    if what := Answer(np.asarray(theta)).fault(erm.variables, None, erm.constraints):
+        raise AccuracyError(unreleased(what))
+    values = _cvxpy.released(erm.unstack(np.asarray(theta)))
     return PrivateSolution(values, case.guarantee, backend.name)

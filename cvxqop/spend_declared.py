@@ -13,17 +13,20 @@ import numpy as np
 import numpy.typing as npt
 from cvxpy.error import SolverError
 
+from cvxqop import _cvxpy
 from cvxqop.backend import STOTOS, Backend
 from cvxqop.case import Case
 from cvxqop.errors import AccuracyError, OptionError, ProblemError
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.solution import PrivateSolution
 from cvxqop.solve import conic, prox, stotos
+from cvxqop.solve.answer import Answer
 from cvxqop.solve.function import Function, PerturbedFunction
 from cvxqop.solve.monitor import PrecisionError, failure
 from cvxqop.solve.quadratic import Quadratic
+from cvxqop.solve.solvers import compiles
 
-__all__ = ["from_function"]
+__all__ = ["from_function", "unreleased"]
 
 Array = npt.NDArray[np.float64]
 
@@ -55,9 +58,21 @@ def from_function(case: Case, erm: DeclaredERM, backend: Backend) -> PrivateSolu
         raise AccuracyError(str(error)) from None
     except Exception:  # whatever it says, it depends on records
         raise AccuracyError(failure("the solver failed")) from None
+    if not np.all(np.isfinite(theta)):
+        raise AccuracyError(unreleased("is not finite"))
     theta = _projected(erm, release.apply(theta, noise))
-    values: dict[Any, Any] = dict(erm.unstack(theta))
+    if what := Answer(theta).fault(erm.variables, None, erm.constraints):
+        raise AccuracyError(unreleased(what))
+    values = _cvxpy.released(erm.unstack(theta))
     return PrivateSolution(values, case.guarantee, backend.name)
+
+
+def unreleased(what: str) -> str:
+    """Why a point that was certified, or trusted, is not released after all."""
+    return (
+        f"The point that would be released {what}. Nothing was released, and the charge for this "
+        "draw stands. Write the constraints in the units of the variables, or fewer of them."
+    )
 
 
 def _solved(
@@ -108,7 +123,7 @@ def _solved(
 def _conic(
     erm: DeclaredERM, smooth: PerturbedFunction, name: str | None, options: Any
 ) -> Array | None:
-    """The answer of a solver of CVXPY, None if it failed."""
+    """The answer of a solver of CVXPY, finite and feasible; None if it failed."""
     form = Quadratic(smooth.S, smooth.a, smooth.anchor)
     objective = erm.term if erm.regulariser is None else erm.term + erm.regulariser
     try:
@@ -124,7 +139,7 @@ def _conic(
         )
     except SolverError:
         return None
-    return answer.theta if np.all(np.isfinite(answer.theta)) else None
+    return answer.theta
 
 
 def _projected(erm: DeclaredERM, theta: Array) -> Array:
@@ -170,12 +185,7 @@ def _check_cones(erm: DeclaredERM, backend: Backend) -> None:
     theta = conic.stacked(erm.variables)
     objective = erm.term + cp.sum_squares(theta)
     problem = cp.Problem(cp.Minimize(objective), list(erm.constraints))
-    fits = True
-    try:
-        problem.get_problem_data(backend.name, ignore_dpp=True, solver_opts={})
-    except Exception:  # the words of CVXPY may hold rows
-        fits = False
-    if not fits:
+    if not compiles(problem, backend.name):
         raise OptionError(
             f"solver={backend.name!r} cannot take the private loss {' + '.join(erm.terms)}. Use "
             "solver='CLARABEL', or leave solver out."

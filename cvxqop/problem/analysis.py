@@ -191,6 +191,7 @@ def _read(
         row_parts=shared.parts,
         has_offset=shared.rows.has_offset or data.dropped,
         outputs=shared.outputs,
+        private_leaves=tuple(data.leaf_names),
         texts=Texts(
             terms=tuple(text(term.written, shapes) for term in reader.terms),
             labels=tuple(text(term.written, shapes) for term in reader.linear),

@@ -103,7 +103,7 @@ def read_declared(
         ),
         declared=declared,
         term=term,
-        private_leaves=tuple(leaf for leaf in _cvxpy.leaves(term) if data.match(leaf) is not None),
+        private_leaves=tuple(data.leaf_names),
     )
 
 

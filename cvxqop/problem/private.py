@@ -204,7 +204,7 @@ def match(
         if i is not None:
             reading.hidden.setdefault(slot.owner, set()).add(i)
         elif j is None and slot.array.size:
-            reading.unlisted.append(Unlisted(slot.owner, slot.array, slot.text, slot.is_index))
+            reading.unlisted.append(Unlisted(slot.owner, slot.array, slot.where, slot.is_index))
     return PrivateData(reading, count_is_private)
 
 

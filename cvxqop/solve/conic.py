@@ -7,10 +7,7 @@ written into the user's variables, parameters, constraints or problem.
 from __future__ import annotations
 
 import contextlib
-import os
-import sys
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,39 +17,22 @@ import numpy.typing as npt
 from cvxpy import settings
 from cvxpy.error import DCPError, SolverError
 
+from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.solve.answer import Answer
+from cvxqop.solve.feasibility import check_judged
 from cvxqop.solve.prox import NotSplittable, split
 from cvxqop.solve.quadratic import Quadratic
 from cvxqop.solve.rest import Candidate
+from cvxqop.solve.solvers import TIGHT, attempt, check_silent, compiles, run
 from cvxqop.solve.splitting import DenseForm, minimise_form
 
 __all__ = ["check_feasible", "check_solver", "default_solver", "solve_conic"]
 
 Array = npt.NDArray[np.float64]
 
-TIGHT: Mapping[str, Mapping[str, Any]] = {
-    "CLARABEL": {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10},
-    "OSQP": {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 200_000, "polishing": True},
-    "SCS": {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iters": 200_000},
-    "HIGHS": {
-        "primal_feasibility_tolerance": 1e-10,
-        "dual_feasibility_tolerance": 1e-10,
-    },
-    "ECOS": {"abstol": 1e-10, "reltol": 1e-10, "feastol": 1e-10},
-    "PIQP": {"eps_abs": 1e-10, "eps_rel": 1e-10},
-    "PROXQP": {"eps_abs": 1e-10, "eps_rel": 1e-10},
-    "DAQP": {"eps_prim": 1e-10, "eps_dual": 1e-10},
-    "QOCO": {"abstol": 1e-10, "reltol": 1e-10},
-    "CVXOPT": {"abstol": 1e-10, "reltol": 1e-10, "feastol": 1e-10},
-    "GUROBI": {"BarConvTol": 1e-10, "FeasibilityTol": 1e-9, "OptimalityTol": 1e-9},
-}
-
 POLISH_STEPS = 30
 POLISHED = 1e-14
-
-# Options that make a solver print iterations, which come from records.
-PRINTING = frozenset({"verbose", "output_flag", "log_to_console", "OutputFlag"})
 
 
 def solve_conic(
@@ -97,7 +77,8 @@ def solve_conic(
     Raises
     ------
     cvxpy.error.SolverError
-        The solver failed or did not reach its tolerance. The message carries no number.
+        The solver failed, did not reach its tolerance, or its answer is not finite or not
+        feasible (`feasibility`), whatever its status says. The message carries no number.
 
     Examples
     --------
@@ -121,10 +102,10 @@ def solve_conic(
         constraints,
     )
     own = dict(solver_options or {})
-    status, solution = _attempt(problem, name, {**TIGHT.get(name, {}), **own})
+    status, solution = attempt(problem, name, {**TIGHT.get(name, {}), **own})
     if status == settings.OPTIMAL_INACCURATE and name in TIGHT:
         # The tight tolerance was out of reach: the solver's own may not be.
-        second = _attempt(problem, name, own)
+        second = attempt(problem, name, own)
         if second[0] == settings.OPTIMAL:
             status, solution = second
     if status != settings.OPTIMAL:
@@ -133,18 +114,16 @@ def solve_conic(
             "try another solver, or other solver_options"
         ) from None
     answer = _answer(problem, variables, solution)
-    if answer.auxiliary or not polish:
-        return answer
-    return replace(answer, theta=_polished(quadratic, variables, regulariser, constraints, answer))
-
-
-def _attempt(problem: cp.Problem, name: str, options: Mapping[str, Any]) -> tuple[str, Any]:
-    """Status and solution; whatever a solver raises is a status too."""
-    try:
-        solution = _solve(problem, name, options)
-    except Exception:
-        return settings.SOLVER_ERROR, None
-    return str(solution.status), solution
+    if answer is not None and polish and not answer.auxiliary and answer.finite:
+        polished = _polished(quadratic, variables, regulariser, constraints, answer)
+        answer = replace(answer, theta=polished)
+    what = "is incomplete" if answer is None else answer.fault(variables, regulariser, constraints)
+    if answer is None or what:
+        raise SolverError(
+            f"the answer of solver {name} {what}, whatever its status says; try another solver, "
+            "or other solver_options"
+        ) from None
+    return answer
 
 
 def _polished(
@@ -197,8 +176,7 @@ def default_solver(
     D = sum(v.size for v in variables)
     problem = _problem(np.eye(D), np.zeros(D), variables, regulariser, constraints)
     for name in installed:
-        with contextlib.suppress(Exception):
-            problem.get_problem_data(name, ignore_dpp=True, solver_opts={})
+        if compiles(problem, name):
             return str(name)
     raise OptionError("solver: no installed CVXPY solver can take this problem") from None
 
@@ -222,8 +200,7 @@ def check_solver(
         The constraints are infeasible, r is nowhere finite, or the rest is not convex.
     """
     options = dict(solver_options or {})
-    for option in PRINTING & options.keys():
-        raise OptionError(f"solver_options: {option!r} would print unreleased numbers")
+    check_silent(options)
     if solver is None and not options:
         check_feasible(variables, regulariser, constraints)
         return
@@ -244,15 +221,14 @@ def _check_on(
     D = sum(v.size for v in variables)
     problem = _problem(np.eye(D), np.zeros(D), variables, regulariser, constraints)
     _check_convex(problem)
-    try:
-        problem.get_problem_data(name, ignore_dpp=True, solver_opts={})
-    except SolverError:
+    check_judged(problem.variables(), regulariser, constraints)
+    if not compiles(problem, name):
         raise OptionError(
             f"solver={name!r} cannot take this problem: its regulariser or constraints need "
             "cones that it does not have"
-        ) from None
+        )
     try:
-        status = _solve(problem, name, options).status
+        status = run(problem, name, options).status
     except Exception as error:
         # Nothing private has entered this problem, so the solver's own words may be shown.
         raise OptionError(f"solver={name!r} refuses solver_options: {error}") from None
@@ -319,42 +295,15 @@ def _problem(
     return cp.Problem(cp.Minimize(objective), list(constraints))
 
 
-def _solve(problem: cp.Problem, solver: str, options: Mapping[str, Any]) -> Any:
-    """CVXPY's chain by hand, so that no value is written into any variable or constraint."""
-    if solver == "SCS" and not problem.constraints:
-        theta = problem.variables()[0]
-        problem = cp.Problem(problem.objective, [cp.sum(theta) * 0 <= 1])
-    with _silence(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        data, chain, inverse_data = problem.get_problem_data(
-            solver, ignore_dpp=True, solver_opts={}
-        )
-        raw = chain.solve_via_data(
-            problem, data, warm_start=False, verbose=False, solver_opts=dict(options)
-        )
-        return chain.invert(raw, inverse_data)
-
-
-def _answer(problem: cp.Problem, variables: Sequence[cp.Variable], solution: Any) -> Answer:
-    values = solution.primal_vars
-    theta = np.concatenate(
-        [np.asarray(values[v.id], dtype=np.float64).reshape(-1, order="F") for v in variables]
-    )
+def _answer(problem: cp.Problem, variables: Sequence[cp.Variable], solution: Any) -> Answer | None:
+    """What a solver reports; None where a variable is missing or of another size."""
+    found = {}
+    for v in problem.variables():
+        value = solution.primal_vars.get(v.id)
+        value = np.asarray(value.toarray() if is_sparse(value) else value)
+        if value.size != v.size or value.dtype.kind not in "fiu":
+            return None
+        found[v.id] = value.astype(np.float64).reshape(v.shape, order="F")
+    theta = np.concatenate([found[v.id].reshape(-1, order="F") for v in variables])
     own = {v.id for v in variables}
-    others = [v for v in problem.variables() if v.id not in own]
-    return Answer(theta, {v: np.asarray(values[v.id]).reshape(v.shape) for v in others})
-
-
-@contextlib.contextmanager
-def _silence() -> Iterator[None]:
-    """Send file descriptor 1 to the null device: OSQP and HiGHS write there from C."""
-    sys.stdout.flush()
-    saved = os.dup(1)
-    null = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(null, 1)
-        yield
-    finally:
-        os.dup2(saved, 1)
-        os.close(saved)
-        os.close(null)
+    return Answer(theta, {v: found[v.id] for v in problem.variables() if v.id not in own})
