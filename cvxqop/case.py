@@ -94,7 +94,7 @@ class Case:
                 **_shape(erm, settings, constants),
             ),
             radius=settings.distance,
-            accuracy=settings.accuracy if touches_records else None,
+            accuracy=settings.tolerance if touches_records else None,
         )
         guarantee = Guarantee(
             epsilon=float(settings.epsilon),
@@ -122,7 +122,7 @@ class Case:
                 settings.delta,
                 declared_sensitivity(erm, settings),
                 radius=settings.distance,
-                accuracy=settings.accuracy if touches_records else None,
+                accuracy=settings.tolerance if touches_records else None,
             ),
             assumptions=declared_assumptions_of(erm, settings, touches_records),
             caveats=caveats_of(settings, randomness.reproducible),

@@ -119,7 +119,7 @@ def _solve_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> Answer:
         return stotos.solve_stotos(
             quadratic,
             *rest,
-            accuracy=case.settings.accuracy,
+            accuracy=case.settings.tolerance,
             progress=case.settings.verbose,
             **backend.options,
         )

@@ -70,7 +70,8 @@ def _solved(
 ) -> Array:
     """The minimiser for this draw: by STOTOS, from a conic solver's answer where one was asked for
     or where STOTOS alone did not get there."""
-    trusting = case.settings.accept_solver_accuracy
+    trusting, release = case.settings.accept_solver_accuracy, case.mechanism.release
+    assert release is not None
 
     def certified(start: Array | None, options: Any) -> Array:
         answer = stotos.solve_stotos(
@@ -78,7 +79,7 @@ def _solved(
             erm.variables,
             erm.regulariser,
             erm.constraints,
-            accuracy=case.settings.accuracy,
+            accuracy=release.accuracy,
             start=start,
             seed=sampling,
             cholesky=factor,
@@ -86,7 +87,7 @@ def _solved(
             **options,
         )
         assert answer.distance is not None
-        assert answer.distance <= case.settings.accuracy
+        assert answer.distance <= release.accuracy
         return answer.theta
 
     if backend.name == STOTOS:
