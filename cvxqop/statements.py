@@ -197,12 +197,12 @@ def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str
         elif spread > displacement > 0.0 and settings.accuracy > 10.0 * finest:
             finer = max(settings.accuracy * NOTICED * displacement / spread, finest)
             warnings.append(
-                f"the release adds noise of about {spread:.2g}, more than the {displacement:.2g} by "
-                "which the perturbation moves the answer: a solve to "
+                f"the release adds noise of about {spread:.2g}, more than the {displacement:.2g} "
+                "by which the perturbation moves the answer: a solve to "
                 f"accuracy={_power_of_ten(finer, math.floor):g} needs less"
             )
     return tuple(warnings)
 
 
 def _power_of_ten(number: float, rounding: Callable[[float], int]) -> float:
-    return 10.0 ** float(rounding(math.log10(number)))
+    return float(10.0 ** rounding(math.log10(number)))
