@@ -70,9 +70,11 @@ def as_numbers(data: Any, name: str) -> Any:
 
 
 def is_boolean(data: Any) -> bool:
-    """Whether the type of ``data`` says that its entries are False and True."""
+    """Whether the types of ``data``, or of its blocks, say that all entries are False or True."""
+    if isinstance(data, bool):
+        return True
     if isinstance(data, list | tuple):
-        return bool(data) and all(isinstance(entry, bool | np.bool_) for entry in data)
+        return bool(data) and all(map(is_boolean, data))
     dtypes = list(getattr(data, "dtypes", [])) if hasattr(data, "columns") else []
     kinds = [_kind(dtype) for dtype in dtypes or [getattr(data, "dtype", None)]]
     return all(kind == "b" for kind in kinds)
