@@ -105,3 +105,50 @@ def test_targets_of_residual_losses_are_numbers():
 def test_refusals(loss, labels, match):
     with pytest.raises(cvxqop.OptionError, match=match):
         cvxqop.glm_loss(loss, X, HIT, cp.Variable(2), labels=labels)
+
+
+def planned(loss, private, **options):
+    problem = cp.Problem(cp.Minimize(loss))
+    return cvxqop.plan(problem, private=private, **{**PAY, **options})
+
+
+W, SHIFT = cp.Variable(2), cp.Variable()
+SIGNED = {
+    "logistic": lambda x, y: cp.sum(cp.logistic(-cp.multiply(y, x @ W + SHIFT))),
+    "turned": lambda x, y: cp.sum(cp.logistic(cp.multiply(x @ W, -cp.Constant(y)))),
+    "column": lambda x, y: cp.sum(
+        cp.logistic(-cp.multiply(cp.reshape(cp.Constant(y), (len(y),), order="F"), x @ W))
+    ),
+    "hinge": lambda x, y: cp.sum(cp.square(cp.pos(1 - cp.multiply(y, x @ W)))),
+}
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("n", [1, 2, 400])
+@pytest.mark.parametrize("loss", SIGNED)
+def test_booleans_in_the_place_of_signs_are_refused_with_cures_that_run(loss, n, adjacency):
+    x, y = X[:n], HIT[:n]
+    with pytest.raises(cvxqop.ProblemError, match=r"array of booleans.*np.where"):
+        planned(SIGNED[loss](x, y), [x, y], adjacency=adjacency)
+    for cured in (np.where(y, 1.0, -1.0), y.astype(float)):
+        planned(SIGNED[loss](x, cured), [x, cured], adjacency=adjacency)
+
+
+def test_booleans_that_are_no_signs_stay_numbers():
+    constant = cp.Constant(HIT)
+    for loss, private in (
+        (cp.sum(cp.logistic(X @ W)) - HIT @ (X @ W), [X, HIT]),
+        (cp.sum(cp.logistic(X @ W) - cp.multiply(HIT, X @ W)), [X, HIT]),
+        (cp.sum(cp.logistic(-cp.multiply(2 * constant - 1, X @ W))), [X, constant]),
+        (cp.sum(cp.logistic(X @ W + cp.multiply(HIT, SHIFT))), [X, HIT]),
+        (cp.sum_squares(X @ W - HIT), [X, HIT]),
+    ):
+        planned(loss, private)
+    theta = cp.Variable(2)
+    numbers = HIT.astype(float)
+    both = []
+    for y in (HIT, numbers):
+        problem = cp.Problem(cp.Minimize(cp.sum(cp.logistic(X @ theta)) - y @ (X @ theta)))
+        cvxqop.privatize(problem, private=[X, y], seed=1, **PAY)
+        both.append(theta.value)
+    assert np.array_equal(*both)
