@@ -166,18 +166,24 @@ def _check_cones(erm: DeclaredERM, backend: Backend) -> None:
     Raises
     ------
     OptionError
-        Names the solver.
+        Names the solver, and those that can.
     """
     theta = conic.stacked(erm.variables)
     objective = erm.term + cp.sum_squares(theta)
     problem = cp.Problem(cp.Minimize(objective), list(erm.constraints))
-    fits = True
+    if _fits(problem, backend.name):
+        return
+    others = [repr(name) for name in cp.installed_solvers() if _fits(problem, name)]
+    remedy = f"use {' or '.join(others)}" if others else "write it with other atoms"
+    raise OptionError(
+        f"solver={backend.name!r} cannot take the private loss {' + '.join(erm.terms)}: {remedy}."
+    )
+
+
+def _fits(problem: cp.Problem, name: str) -> bool:
+    """Whether a solver has the cones of a problem; the words of CVXPY may hold rows."""
     try:
-        problem.get_problem_data(backend.name, ignore_dpp=True, solver_opts={})
-    except Exception:  # the words of CVXPY may hold rows
-        fits = False
-    if not fits:
-        raise OptionError(
-            f"solver={backend.name!r} cannot take the private loss {' + '.join(erm.terms)}. Use "
-            "solver='CLARABEL', or leave solver out."
-        )
+        problem.get_problem_data(name, ignore_dpp=True, solver_opts={})
+    except Exception:
+        return False
+    return True

@@ -22,6 +22,7 @@ from cvxpy.error import DCPError, SolverError
 
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.solve.answer import Answer
+from cvxqop.solve.finite import bounded
 from cvxqop.solve.prox import NotSplittable, split
 from cvxqop.solve.quadratic import Quadratic
 from cvxqop.solve.rest import Candidate
@@ -316,7 +317,7 @@ def _problem(
     objective = 0.5 * cp.quad_form(theta, cp.psd_wrap(H)) + linear @ theta
     if regulariser is not None:
         objective = objective + regulariser
-    return cp.Problem(cp.Minimize(objective), list(constraints))
+    return cp.Problem(cp.Minimize(objective), bounded(constraints))
 
 
 def _solve(problem: cp.Problem, solver: str, options: Mapping[str, Any]) -> Any:
