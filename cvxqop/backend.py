@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import cvxpy as cp
+import numpy as np
 
 from cvxqop import _cvxpy
 from cvxqop.errors import OptionError
@@ -63,7 +64,8 @@ class Backend:
         if name != STOTOS:
             if not quadratic:
                 _refuse_conic(name, erm, settings)
-            conic.check_solver(name, options, *rest)
+            size, curvature = _sizes(erm, settings)
+            conic.check_solver(name, options, *rest, size=size, curvature=curvature)
             return cls(name, options)
         declared = isinstance(erm, DeclaredERM)
         _check_names(options, DECLARED_OPTIONS if declared else STOTOS_OPTIONS)
@@ -109,7 +111,8 @@ class Backend:
         if obstacle and asked is None:
             name = conic.default_solver(*rest)
         if name != STOTOS:
-            conic.check_solver(name, options, *rest)
+            size, curvature = _sizes(erm, settings)
+            conic.check_solver(name, options, *rest, size=size, curvature=curvature)
             return cls(name, options, touches_records=True)
         _check_names(options, DECLARED_OPTIONS)
         _check_stotos(
@@ -146,6 +149,14 @@ def _touches(erm: ERM | DeclaredERM, settings: Settings) -> str:
     if isinstance(settings.mechanism, Linear):
         return "linear perturbation leaves the curvature of the records as it is"
     return "calibration='paper' corrects the anchor" if settings.corrects_anchor else ""
+
+
+def _sizes(erm: ERM | DeclaredERM, settings: Settings) -> tuple[float, float]:
+    """Public sizes of θ and of the curvature of the loss of one record."""
+    if isinstance(erm, DeclaredERM):
+        return settings.distance, erm.declared.smoothness
+    kappa = sum(loss.curvature * float(np.max(weight, initial=0.0)) for loss, weight in erm.losses)
+    return settings.distance, erm.row_norm(settings.bounds) ** 2 * kappa
 
 
 def _refuse_conic(name: str, erm: ERM | DeclaredERM, settings: Settings) -> NoReturn:

@@ -71,6 +71,7 @@ def _solved(
     """The minimiser for this draw: by STOTOS, from a conic solver's answer where one was asked for
     or where STOTOS alone did not get there."""
     trusting, release = case.settings.accept_solver_accuracy, case.mechanism.release
+    size = case.settings.distance
     assert release is not None
 
     def certified(start: Array | None, options: Any) -> Array:
@@ -94,10 +95,10 @@ def _solved(
         try:
             return certified(None, backend.options)
         except PrecisionError:
-            start = _conic(erm, smooth, None, {})
+            start = _conic(erm, smooth, size, None, {})
         options = backend.options
     else:
-        start, options = _conic(erm, smooth, backend.name, backend.options), {}
+        start, options = _conic(erm, smooth, size, backend.name, backend.options), {}
     try:
         return certified(start, options)
     except (AccuracyError, OptionError):
@@ -107,9 +108,9 @@ def _solved(
 
 
 def _conic(
-    erm: DeclaredERM, smooth: PerturbedFunction, name: str | None, options: Any
+    erm: DeclaredERM, smooth: PerturbedFunction, size: float, name: str | None, options: Any
 ) -> Array | None:
-    """The answer of a solver of CVXPY, None if it failed."""
+    """The answer of a solver of CVXPY for a θ of about ``size``, None if it failed."""
     form = Quadratic(smooth.S, smooth.a, smooth.anchor)
     objective = erm.term if erm.regulariser is None else erm.term + erm.regulariser
     try:
@@ -121,6 +122,7 @@ def _conic(
             solver=name,
             solver_options=options,
             scale=smooth.curvature,
+            size=size,
             polish=False,
         )
     except SolverError:

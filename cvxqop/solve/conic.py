@@ -22,11 +22,11 @@ from cvxpy.error import DCPError, SolverError
 
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.solve.answer import Answer
-from cvxqop.solve.finite import bounded
 from cvxqop.solve.prox import NotSplittable, split
 from cvxqop.solve.quadratic import Quadratic
 from cvxqop.solve.rest import Candidate
 from cvxqop.solve.splitting import DenseForm, minimise_form
+from cvxqop.solve.units import Rescaled, power_of_two, rescaled, size_of
 
 __all__ = ["check_feasible", "check_solver", "default_solver", "solve_conic"]
 
@@ -65,6 +65,7 @@ def solve_conic(
     solver: str | None = None,
     solver_options: Mapping[str, Any] | None = None,
     scale: float = 0.0,
+    size: float | None = None,
     polish: bool = True,
 ) -> Answer:
     """Minimise f(θ) + r(θ) over θ in C with a solver that CVXPY knows.
@@ -85,6 +86,9 @@ def solve_conic(
         Passed through; they win over the tight tolerances set here.
     scale : float
         Curvature of ``regulariser`` where it is a loss that outweighs f.
+    size : float or None
+        Expected size of θ, the unit that the solver works in; None takes that of the minimiser of
+        f.
     polish : bool
         Whether proximal steps follow.
 
@@ -111,15 +115,16 @@ def solve_conic(
     ([1.0, 0.0], True)
     """
     name = solver or default_solver(variables, regulariser, constraints)
-    # A power of two changes no digit, and brings the objective to the scale of the tolerances.
+    # Powers of two change no digit, and bring θ and the objective to the scale of the tolerances.
     mean = float(np.trace(quadratic.H)) / len(quadratic.g)
-    scale = float(2.0 ** np.round(np.log2(max(mean + scale, 1e-300))))
+    scale = power_of_two(mean + scale)
+    rest = rescaled(size or size_of(quadratic), variables, regulariser, constraints)
     problem = _problem(
         quadratic.H / scale,
-        (quadratic.g - quadratic.H @ quadratic.anchor) / scale,
-        variables,
-        None if regulariser is None else regulariser * (1.0 / scale),
-        constraints,
+        (quadratic.g - quadratic.H @ quadratic.anchor) / (scale * rest.unit),
+        rest.variables,
+        _times(rest, scale * rest.unit**2),
+        rest.constraints,
     )
     own = dict(solver_options or {})
     status, solution = _attempt(problem, name, {**TIGHT.get(name, {}), **own})
@@ -133,7 +138,7 @@ def solve_conic(
             f"solver {name} ended with status {status!r} on the perturbed problem; "
             "try another solver, or other solver_options"
         ) from None
-    answer = _answer(problem, variables, solution)
+    answer = _answer(rest, solution)
     if answer.auxiliary or not polish:
         return answer
     return replace(answer, theta=_polished(quadratic, variables, regulariser, constraints, answer))
@@ -168,7 +173,8 @@ def _polished(
         return projection.point if projection.violation == 0.0 else answer.theta
     f = quadratic if rest.Q is None and not np.any(rest.q) else quadratic.plus(rest.Q, rest.q)
     best: list[tuple[float, Array]] = []
-    floor = POLISHED * float(np.linalg.norm(f.g) + np.abs(f.H).max())
+    size = float(np.abs(answer.theta).max(initial=0.0))
+    floor = POLISHED * float(np.linalg.norm(f.g) + size * np.abs(f.H).max())
 
     def done(candidate: Candidate, residual: Array) -> bool:
         size = float(np.linalg.norm(residual))
@@ -210,10 +216,14 @@ def check_solver(
     variables: Sequence[cp.Variable],
     regulariser: cp.Expression | None,
     constraints: Sequence[cp.Constraint],
+    *,
+    size: float = 1.0,
+    curvature: float = 1.0,
 ) -> None:
     """Refuse a solver, or options, that cannot work, before any record is touched.
 
-    The same solver with the same options minimises ½‖θ‖² + r(θ) over C, which is public.
+    The same solver with the same options minimises ½h‖θ‖² + r(θ) over C, which is public; h and
+    the ``size`` of θ are public numbers of the order of those that will occur.
 
     Raises
     ------
@@ -228,7 +238,9 @@ def check_solver(
     if solver is None and not options:
         check_feasible(variables, regulariser, constraints)
         return
-    _check_on(solver, options, variables, regulariser, constraints)
+    rest = rescaled(size, variables, regulariser, constraints)
+    divisor = power_of_two(curvature) * rest.unit**2
+    _check_on(solver, options, rest.variables, _times(rest, divisor), rest.constraints)
 
 
 def _check_on(
@@ -317,7 +329,7 @@ def _problem(
     objective = 0.5 * cp.quad_form(theta, cp.psd_wrap(H)) + linear @ theta
     if regulariser is not None:
         objective = objective + regulariser
-    return cp.Problem(cp.Minimize(objective), bounded(constraints))
+    return cp.Problem(cp.Minimize(objective), list(constraints))
 
 
 def _solve(problem: cp.Problem, solver: str, options: Mapping[str, Any]) -> Any:
@@ -336,14 +348,21 @@ def _solve(problem: cp.Problem, solver: str, options: Mapping[str, Any]) -> Any:
         return chain.invert(raw, inverse_data)
 
 
-def _answer(problem: cp.Problem, variables: Sequence[cp.Variable], solution: Any) -> Answer:
+def _answer(rest: Rescaled, solution: Any) -> Answer:
     values = solution.primal_vars
     theta = np.concatenate(
-        [np.asarray(values[v.id], dtype=np.float64).reshape(-1, order="F") for v in variables]
+        [np.asarray(values[v.id], dtype=np.float64).reshape(-1, order="F") for v in rest.variables]
     )
-    own = {v.id for v in variables}
-    others = [v for v in problem.variables() if v.id not in own]
-    return Answer(theta, {v: np.asarray(values[v.id]).reshape(v.shape) for v in others})
+    others = rest.auxiliary.items()
+    return Answer(
+        rest.unit * theta,
+        {v: rest.unit * np.asarray(values[own.id]).reshape(v.shape) for v, own in others},
+    )
+
+
+def _times(rest: Rescaled, divisor: float) -> cp.Expression | None:
+    """r / divisor."""
+    return None if rest.regulariser is None else rest.regulariser * (rest.factor / divisor)
 
 
 @contextlib.contextmanager
