@@ -1,8 +1,8 @@
 """The public rest in other units of θ: the tolerances of conic solvers are absolute.
 
 With θ = τu an expression h is written as f · e(u), τ and f positive, such that e has numbers of
-order one where θ has the size τ: a homogeneous atom passes its factor on, a sum takes that of its
-first part. Powers of two change no digit, so that a problem in other units is the same problem.
+the order of u: a homogeneous atom passes its factor on, a sum takes that of its first
+part. Powers of two change no digit, so that a problem in other units is the same problem.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ _FIRST_DEGREE = frozenset(
     | {"lambda_max", "sum_largest", "hstack", "vstack", "concatenate"}
 )
 _CONES = frozenset({"PSD", "SOC", "NonNeg", "NonPos", "Zero", "Equality"})
+
+ORDER = 8.0
+"""Size of u: objectives are then above one, where tolerances on gaps are relative."""
 
 Substitution = Mapping[int, Any]
 
@@ -49,20 +52,20 @@ def rescaled(
     regulariser: cp.Expression | None,
     constraints: Sequence[cp.Constraint],
 ) -> Rescaled:
-    """The rest with variables of order one where θ is of order ``size``; the user's stay untouched.
+    """The rest with variables of order 8 where θ is of order ``size``; the user's stay untouched.
 
     Examples
     --------
     >>> import cvxpy as cp
     >>> theta = cp.Variable(2)
     >>> found = rescaled(1e6, [theta], 3 * cp.norm1(theta), [theta <= 2.0**21])
-    >>> found.unit == found.factor == 2.0**20
+    >>> found.unit == found.factor == 2.0**17
     True
-    >>> found.variables[0].value = [1.0, 2.0]
+    >>> found.variables[0].value = [8.0, 16.0]
     >>> float(found.regulariser.value), bool(found.constraints[0].value())
-    (9.0, True)
+    (72.0, True)
     """
-    unit = power_of_two(size)
+    unit = power_of_two(size / ORDER)
     roots = [*([] if regulariser is None else [regulariser]), *constraints]
     found = {v.id: v for v in variables} | {v.id: v for r in roots for v in _cvxpy.variables(r)}
     own = {key: _in_units(variable, unit) for key, variable in found.items()}
