@@ -107,7 +107,8 @@ def privatize(
         Constants of a convex, smooth private loss that is not recognised, in place of ``bounds``.
         The guarantee then rests on them, because nothing is clipped, and the solution says so.
     accept_solver_accuracy : bool
-        For declared losses: release an answer that could not be certified to be within Δ. The guarantee then rests on the solver, and the solution says so.
+        For declared losses: release an answer that could not be certified to be within Δ. The
+        guarantee then rests on the solver, and the solution says so.
     verbose : bool
         Progress for the holder of the data; not private.
     **unknown

@@ -83,7 +83,10 @@ def rescaled(
 
 def size_of(quadratic: Quadratic) -> float:
     """Size of the minimiser of a quadratic form and of its anchor; 1 where both are zero."""
-    step = np.linalg.solve(quadratic.H, quadratic.g)
+    try:
+        step = np.linalg.solve(quadratic.H, quadratic.g)
+    except np.linalg.LinAlgError:  # singular to working precision: the solver will say so
+        step = np.zeros_like(quadratic.g)
     sizes = np.abs(quadratic.anchor) + np.abs(step)
     size = float(sizes.max(initial=0.0))
     return size if 0.0 < size < np.inf else 1.0
