@@ -131,7 +131,7 @@ class FiniteSum:
             total += A.T @ slope
             if not self._squares:
                 squares += squares_of(A)
-                offsets += float(np.vdot(C, C))
+                offsets += float(np.sum(np.square(C[:, : self.record_loss.offsets])))
             slopes += float(slope @ slope)
             blocks += 1
         if self._squares:

@@ -59,11 +59,11 @@ def rescaled(
     >>> import cvxpy as cp
     >>> theta = cp.Variable(2)
     >>> found = rescaled(1e6, [theta], 3 * cp.norm1(theta), [theta <= 2.0**21])
-    >>> found.unit == found.factor == 2.0**17
-    True
+    >>> found.unit == 2.0**17, found.factor == 3 * 2.0**17
+    (True, True)
     >>> found.variables[0].value = [8.0, 16.0]
     >>> float(found.regulariser.value), bool(found.constraints[0].value())
-    (72.0, True)
+    (24.0, True)
     """
     unit = power_of_two(size / ORDER)
     roots = [*([] if regulariser is None else [regulariser]), *constraints]
