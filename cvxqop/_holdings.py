@@ -53,7 +53,7 @@ _INERT = (numbers.Number, str, bytes, slice, type, Enum, type(None), type(...), 
 # A leaf's own numbers are the matter of who asks for the leaf. Derivatives and dual values are
 # answers and no part of a problem. The rest follows from what is looked at.
 _SKIPPED = frozenset(
-    {"_value", "delta", "gradient", "dual_variables", "_lazy_canonical_form"}
+    {"_value", "delta", "gradient", "dual_variables", "_lazy_canonical_form", "_eta"}
     | {"_select_mat", "_orig_key", "_keep", "_solve_kwargs"}
 )
 

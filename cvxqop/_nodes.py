@@ -127,7 +127,11 @@ def _children(node: Any) -> list[Any]:
 
 def kept_aside(node: Any) -> list[Any]:
     """Expressions that an atom keeps beside its arguments (M of ``huber(x, M)``)."""
-    return [value for value in vars(node).values() if isinstance(value, cp.Expression)]
+    return [
+        value
+        for name, value in vars(node).items()
+        if isinstance(value, cp.Expression) and name != "_eta"  # of the last compilation
+    ]
 
 
 def stretched(node: Any) -> Any:

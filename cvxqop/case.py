@@ -94,7 +94,7 @@ class Case:
                 **_shape(erm, settings, constants),
             ),
             radius=settings.distance,
-            accuracy=settings.accuracy if touches_records else None,
+            accuracy=settings.tolerance if touches_records else None,
         )
         guarantee = Guarantee(
             epsilon=float(settings.epsilon),
@@ -122,7 +122,7 @@ class Case:
                 settings.delta,
                 declared_sensitivity(erm, settings),
                 radius=settings.distance,
-                accuracy=settings.accuracy if touches_records else None,
+                accuracy=settings.tolerance if touches_records else None,
             ),
             assumptions=declared_assumptions_of(erm, settings, touches_records),
             caveats=caveats_of(settings, randomness.reproducible),
@@ -329,12 +329,16 @@ def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
     if erm.outputs is not None:
         _check_outputs(erm, settings)
     if isinstance(mechanism, Gaussian) and touches_records:
-        quadratic = all(loss.quadratic for loss, _ in erm.losses)
-        if quadratic or mechanism.stages > 1:
+        if erm.quadratic:
             raise OptionError(
-                "Gaussian: for squared losses the ensemble, and stages > 1 always, release the "
-                "quadratic form of a squared loss and repair its curvature; use a solver that "
-                "works on it (any conic solver, or STOTOS with variant='newton')."
+                "Gaussian: the ensemble releases the quadratic form of a squared loss and repairs "
+                "its curvature, and this variant of STOTOS works on the records. Leave the variant "
+                "out."
+            )
+        if mechanism.stages > 1:
+            raise OptionError(
+                "Gaussian: stages > 1 release the gradient of a squared loss again, and the "
+                f"private loss {' + '.join(erm.terms)} is not quadratic: use stages=1."
             )
 
 
@@ -350,5 +354,5 @@ def _check_outputs(erm: ERM, settings: Settings) -> None:
     if isinstance(settings.mechanism, Linear) and settings.mechanism.clip is not None:
         raise OptionError(
             f"Linear: clip cuts the slope of a loss of one number a record, and {terms} has "
-            "several. Bound the variable by a constraint, or use 'wishart' or 'gaussian'."
+            "several. Bound the variable by a constraint, or use perturbation='wishart'."
         )

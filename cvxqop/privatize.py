@@ -73,8 +73,8 @@ def privatize(
         hinge, multinomial logistic, or ``declared``) plus any convex public regulariser, subject to
         any convex public constraints.
     private : list
-        The private arrays (matched by value), constants or parameters (by identity). Row i of each
-        belongs to record i.
+        The private arrays (matched by value), constants or parameters (by identity); also lists of
+        numbers, pandas and polars objects. Row i of each belongs to record i.
     public : list
         Arrays, constants or parameters of the problem that everyone may know. An array that could
         hold records and is in neither list is refused: under replace_one one with an axis as long
@@ -96,13 +96,14 @@ def privatize(
         Hint D0 for ‖θ̂ − θ0‖ in units of θ; used to choose free parameters only. None is B/R where
         the loss has an offset (regression), else 2√D/R (classification); at most the reach of C.
     accuracy : float
-        Certified distance Δ of the solve to the exact perturbed minimiser, in units of θ, for
+        Certified distance Δ of the solve to the exact perturbed minimiser over the radius D0, for
         losses that are not quadratic: the release adds N(0, σ_rel² I), σ_rel about 14 to 30 times
-        Δ/μ, μ that of a Gaussian mechanism with (ε, δ). At least 10⁻¹² radius.
+        Δ/μ, μ that of a Gaussian mechanism with (ε, δ). At least 10⁻¹².
     nonfinite : {"raise", "zero"}
-        A record with NaN or infinity is refused, or becomes a zero row.
+        A record with NaN or infinity is refused, or becomes a zero row. What is missing (pd.NA, a
+        null, a masked entry of ``glm_loss``) counts as NaN.
     solver : str, optional
-        Any installed CVXPY solver; None chooses.
+        Any installed CVXPY solver, capitals or not, or "STOTOS"; None chooses.
     solver_options : dict, optional
         Passed to the solver.
     seed : None, int or numpy.random.Generator
@@ -114,8 +115,8 @@ def privatize(
         Constants of a convex, smooth private loss that is not recognised, in place of ``bounds``.
         The guarantee then rests on them, because nothing is clipped, and the solution says so.
     accept_solver_accuracy : bool
-        For declared losses: release an answer that could not be certified to be within
-        ``accuracy``. The guarantee then rests on the solver, and the solution says so.
+        For declared losses: release an answer that could not be certified to be within Δ. The
+        guarantee then rests on the solver, and the solution says so.
     verbose : bool
         Progress for the holder of the data; not private.
     **unknown

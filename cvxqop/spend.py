@@ -115,7 +115,7 @@ def _solve_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> Answer:
         answer = stotos.solve_stotos(
             quadratic,
             *rest,
-            accuracy=case.settings.accuracy,
+            accuracy=case.settings.tolerance,
             progress=case.settings.verbose,
             **backend.options,
         )

@@ -85,7 +85,9 @@ def _solved(
 ) -> Array:
     """The minimiser for this draw: by STOTOS, from a conic solver's answer where one was asked for
     or where STOTOS alone did not get there."""
-    trusting = case.settings.accept_solver_accuracy
+    trusting, release = case.settings.accept_solver_accuracy, case.mechanism.release
+    size = case.settings.distance
+    assert release is not None
 
     def certified(start: Array | None, options: Any) -> Array:
         answer = stotos.solve_stotos(
@@ -93,7 +95,7 @@ def _solved(
             erm.variables,
             erm.regulariser,
             erm.constraints,
-            accuracy=case.settings.accuracy,
+            accuracy=release.accuracy,
             start=start,
             seed=sampling,
             cholesky=factor,
@@ -101,17 +103,17 @@ def _solved(
             **options,
         )
         assert answer.distance is not None
-        assert answer.distance <= case.settings.accuracy
+        assert answer.distance <= release.accuracy
         return answer.theta
 
     if backend.name == STOTOS:
         try:
             return certified(None, backend.options)
         except PrecisionError:
-            start = _conic(erm, smooth, None, {})
+            start = _conic(erm, smooth, size, None, {})
         options = backend.options
     else:
-        start, options = _conic(erm, smooth, backend.name, backend.options), {}
+        start, options = _conic(erm, smooth, size, backend.name, backend.options), {}
     try:
         return certified(start, options)
     except (AccuracyError, OptionError):
@@ -121,9 +123,10 @@ def _solved(
 
 
 def _conic(
-    erm: DeclaredERM, smooth: PerturbedFunction, name: str | None, options: Any
+    erm: DeclaredERM, smooth: PerturbedFunction, size: float, name: str | None, options: Any
 ) -> Array | None:
-    """The answer of a solver of CVXPY, finite and feasible; None if it failed."""
+    """The answer of a solver of CVXPY for a θ of about ``size``, finite and feasible; None if it
+    failed."""
     form = Quadratic(smooth.S, smooth.a, smooth.anchor)
     objective = erm.term if erm.regulariser is None else erm.term + erm.regulariser
     try:
@@ -135,6 +138,7 @@ def _conic(
             solver=name,
             solver_options=options,
             scale=smooth.curvature,
+            size=size,
             polish=False,
         )
     except SolverError:
@@ -180,13 +184,15 @@ def _check_cones(erm: DeclaredERM, backend: Backend) -> None:
     Raises
     ------
     OptionError
-        Names the solver.
+        Names the solver, and those that can.
     """
     theta = conic.stacked(erm.variables)
     objective = erm.term + cp.sum_squares(theta)
     problem = cp.Problem(cp.Minimize(objective), list(erm.constraints))
-    if not compiles(problem, backend.name):
-        raise OptionError(
-            f"solver={backend.name!r} cannot take the private loss {' + '.join(erm.terms)}. Use "
-            "solver='CLARABEL', or leave solver out."
-        )
+    if compiles(problem, backend.name):
+        return
+    others = [repr(name) for name in cp.installed_solvers() if compiles(problem, name)]
+    remedy = f"use {' or '.join(others)}" if others else "write it with other atoms"
+    raise OptionError(
+        f"solver={backend.name!r} cannot take the private loss {' + '.join(erm.terms)}: {remedy}."
+    )

@@ -147,10 +147,10 @@ class Linear:
                 "slope of this loss grows without limit, and the constraints leave the variable "
                 "unbounded. The noise of linear perturbation is proportional to such a bound. "
                 "Bound the variable by a box or a ball, such as "
-                "cp.norm(theta, 2) <= 1; or clip the gradients, with Linear(clip=…), which changes "
-                "the loss; or use a quadratic perturbation, 'wishart' or 'gaussian': its random "
-                "curvature covers the growth of the gradient, so it only needs a bound at the "
-                "anchor."
+                "cp.norm(theta, 2) <= 1; or, for a loss of one number a record, clip the gradients "
+                "with Linear(clip=…), which changes the loss; or use a quadratic perturbation, "
+                "'wishart' or 'gaussian': its random curvature covers the growth of the gradient, "
+                "so it only needs a bound at the anchor."
             )
         if clip is not None and sensitivity.hessian_rank != 1:
             raise CalibrationError(

@@ -209,7 +209,9 @@ def calibrate(
             cost += (guard_ratio / guard_mu) ** 2 * side / (sigma2 * (nu - 2.0))
         found.append((cost, SpectralShares(sigma2, guard_mu, level)))
     if not found:
-        raise CalibrationError("The release alone spends the budget: ask for a lower accuracy.")
+        raise CalibrationError(
+            "The release alone spends the budget: take a larger epsilon or delta."
+        )
     return min(found, key=lambda pair: pair[0])[1]
 
 

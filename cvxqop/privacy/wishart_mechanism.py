@@ -194,7 +194,7 @@ def _check_floor(sensitivity: Sensitivity, accuracy: float | None) -> None:
     if accuracy is not None:
         raise CalibrationError(
             "Wishart: curvature='floor' repairs the quadratic form that the solver sees, and this "
-            "solver works on the records; use a conic solver, STOTOS with variant='newton', or "
+            "variant of STOTOS works on the records; leave the variant out, or use "
             "curvature='ridge'."
         )
     if sensitivity.hessian_rank != 1:

@@ -26,6 +26,7 @@ from cvxqop.solve.quadratic import Quadratic
 from cvxqop.solve.rest import Candidate
 from cvxqop.solve.solvers import TIGHT, attempt, check_silent, compiles, run
 from cvxqop.solve.splitting import DenseForm, minimise_form
+from cvxqop.solve.units import Rescaled, power_of_two, rescaled, size_of
 
 __all__ = ["check_feasible", "check_solver", "default_solver", "solve_conic"]
 
@@ -44,6 +45,7 @@ def solve_conic(
     solver: str | None = None,
     solver_options: Mapping[str, Any] | None = None,
     scale: float = 0.0,
+    size: float | None = None,
     polish: bool = True,
 ) -> Answer:
     """Minimise f(θ) + r(θ) over θ in C with a solver that CVXPY knows.
@@ -64,6 +66,9 @@ def solve_conic(
         Passed through; they win over the tight tolerances set here.
     scale : float
         Curvature of ``regulariser`` where it is a loss that outweighs f.
+    size : float or None
+        Expected size of θ, the unit that the solver works in; None takes that of the minimiser of
+        f.
     polish : bool
         Whether proximal steps follow.
 
@@ -91,15 +96,16 @@ def solve_conic(
     ([1.0, 0.0], True)
     """
     name = solver or default_solver(variables, regulariser, constraints)
-    # A power of two changes no digit, and brings the objective to the scale of the tolerances.
+    # Powers of two change no digit, and bring θ and the objective to the scale of the tolerances.
     mean = float(np.trace(quadratic.H)) / len(quadratic.g)
-    scale = float(2.0 ** np.round(np.log2(max(mean + scale, 1e-300))))
+    scale = power_of_two(mean + scale)
+    rest = rescaled(size or size_of(quadratic), variables, regulariser, constraints)
     problem = _problem(
         quadratic.H / scale,
-        (quadratic.g - quadratic.H @ quadratic.anchor) / scale,
-        variables,
-        None if regulariser is None else regulariser * (1.0 / scale),
-        constraints,
+        (quadratic.g - quadratic.H @ quadratic.anchor) / (scale * rest.unit),
+        rest.variables,
+        _times(rest, scale * rest.unit**2),
+        rest.constraints,
     )
     own = dict(solver_options or {})
     status, solution = attempt(problem, name, {**TIGHT.get(name, {}), **own})
@@ -113,7 +119,7 @@ def solve_conic(
             f"solver {name} ended with status {status!r} on the perturbed problem; "
             "try another solver, or other solver_options"
         ) from None
-    answer = _answer(problem, variables, solution)
+    answer = _answer(rest, solution)
     if answer is not None and polish and not answer.auxiliary and answer.finite:
         polished = _polished(quadratic, variables, regulariser, constraints, answer)
         answer = replace(answer, theta=polished)
@@ -146,7 +152,8 @@ def _polished(
         return projection.point if projection.violation == 0.0 else answer.theta
     f = quadratic if rest.Q is None and not np.any(rest.q) else quadratic.plus(rest.Q, rest.q)
     best: list[tuple[float, Array]] = []
-    floor = POLISHED * float(np.linalg.norm(f.g) + np.abs(f.H).max())
+    size = float(np.abs(answer.theta).max(initial=0.0))
+    floor = POLISHED * float(np.linalg.norm(f.g) + size * np.abs(f.H).max())
 
     def done(candidate: Candidate, residual: Array) -> bool:
         size = float(np.linalg.norm(residual))
@@ -187,10 +194,14 @@ def check_solver(
     variables: Sequence[cp.Variable],
     regulariser: cp.Expression | None,
     constraints: Sequence[cp.Constraint],
+    *,
+    size: float = 1.0,
+    curvature: float = 1.0,
 ) -> None:
     """Refuse a solver, or options, that cannot work, before any record is touched.
 
-    The same solver with the same options minimises ½‖θ‖² + r(θ) over C, which is public.
+    The same solver with the same options minimises ½h‖θ‖² + r(θ) over C, which is public; h and
+    the ``size`` of θ are public numbers of the order of those that will occur.
 
     Raises
     ------
@@ -204,7 +215,9 @@ def check_solver(
     if solver is None and not options:
         check_feasible(variables, regulariser, constraints)
         return
-    _check_on(solver, options, variables, regulariser, constraints)
+    rest = rescaled(size, variables, regulariser, constraints)
+    divisor = power_of_two(curvature) * rest.unit**2
+    _check_on(solver, options, rest.variables, _times(rest, divisor), rest.constraints)
 
 
 def _check_on(
@@ -295,15 +308,20 @@ def _problem(
     return cp.Problem(cp.Minimize(objective), list(constraints))
 
 
-def _answer(problem: cp.Problem, variables: Sequence[cp.Variable], solution: Any) -> Answer | None:
-    """What a solver reports; None where a variable is missing or of another size."""
+def _answer(rest: Rescaled, solution: Any) -> Answer | None:
+    """What a solver reports, in the units of θ; None where a variable is missing or of another
+    size."""
     found = {}
-    for v in problem.variables():
+    for v in (*rest.variables, *rest.auxiliary.values()):
         value = solution.primal_vars.get(v.id)
         value = np.asarray(value.toarray() if is_sparse(value) else value)
         if value.size != v.size or value.dtype.kind not in "fiu":
             return None
-        found[v.id] = value.astype(np.float64).reshape(v.shape, order="F")
-    theta = np.concatenate([found[v.id].reshape(-1, order="F") for v in variables])
-    own = {v.id for v in variables}
-    return Answer(theta, {v: found[v.id] for v in problem.variables() if v.id not in own})
+        found[v.id] = rest.unit * value.astype(np.float64).reshape(v.shape, order="F")
+    theta = np.concatenate([found[v.id].reshape(-1, order="F") for v in rest.variables])
+    return Answer(theta, {v: found[own.id] for v, own in rest.auxiliary.items()})
+
+
+def _times(rest: Rescaled, divisor: float) -> cp.Expression | None:
+    """r / divisor."""
+    return None if rest.regulariser is None else rest.regulariser * (rest.factor / divisor)

@@ -123,7 +123,7 @@ class FiniteSum:
             return self._evaluate(theta)
 
     def _evaluate(self, theta: Array) -> Evaluation:
-        value, squares, slopes, blocks = 0.0, 0.0, 0.0, 0
+        value, squares, offsets, slopes, blocks = 0.0, 0.0, 0.0, 0.0, 0
         total: Any = np.zeros(self.dimension, dtype=np.longdouble if self.fine else np.float64)
         for A, C in self.blocks():
             values, slope = self.record_loss.evaluate(A @ theta, C)
@@ -131,13 +131,14 @@ class FiniteSum:
             total += A.T @ slope
             if not self._squares:
                 squares += squares_of(A)
+                offsets += float(np.sum(np.square(C[:, : self.record_loss.offsets])))
             slopes += float(slope @ slope)
             blocks += 1
         if self._squares:
-            squares = self._squares[0]
+            squares, offsets = self._squares
         else:
-            # ‖A‖_F² is the same in every pass.
-            self._squares.append(squares)
+            # ‖A‖_F² and ‖C‖_F² are the same in every pass.
+            self._squares.extend([squares, offsets])
         step = theta - self.anchor
         product = self.S @ step
         gradient = total.astype(np.float64)
@@ -146,7 +147,9 @@ class FiniteSum:
         between = blocks * (float(np.finfo(np.longdouble).eps) / EPS if self.fine else 1.0)
         lengths = min(self.block, max(self.rows.n, 1)) + between + 8
         error = lengths * float(np.sqrt(squares * slopes))
-        error += kappa * (self.dimension + 4) * squares * (1.0 + float(np.linalg.norm(theta)))
+        # a'θ + c is off by (D + 1) ‖a‖ ‖θ‖ + |c| units, φ' by κ times that.
+        error += kappa * (self.dimension + 4) * squares * float(np.linalg.norm(theta))
+        error += kappa * float(np.sqrt(squares * offsets))
         error += (self.dimension + 4) * float(
             np.linalg.norm(self.a) + self._size * np.linalg.norm(step)
         )

@@ -426,11 +426,11 @@ REFUSED = {
     ),
     "array instead of list": (minimise(LS), X, {}, r"write private=\[X\], not private=X"),
     "text": (minimise(LS), "X", {}, r"private must be a list of arrays.*not str"),
-    "list entry": (
+    "set entry": (
         minimise(LS),
-        [X, Y.tolist()],
+        [X, set(Y.tolist())],
         {},
-        r"private\[1\] must be a NumPy array.*not list",
+        r"private\[1\] must be a NumPy array.*list of numbers.*not set",
     ),
     "text entry": (minimise(LS), [np.array(["a"])], {}, r"private\[0\] must hold real numbers"),
     "three axes": (minimise(LS), [np.ones((2, 2, 2))], {}, r"one or two axes, not 3"),
