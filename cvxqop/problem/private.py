@@ -115,14 +115,14 @@ class PrivateData:
 
     @property
     def public_descriptions(self) -> tuple[str, ...]:
-        """Name and shape of each entry of ``public`` that occurs, n for the number of records."""
+        """What ``public`` states: name and shape of each entry that occurs, n for the number of
+        records, and the variables whose shape is listed."""
         entries = dict.fromkeys(self._shown.values())
         counts = set() if self.count_is_private else self.counts
         shapes = [["n" if s in counts else s for s in e.array.shape] for e in entries]
-        return tuple(
-            f"{e.name}, shape {_cvxpy.format_shape(s)}"
-            for e, s in zip(entries, shapes, strict=True)
-        )
+        texts = zip((e.name for e in entries), map(_cvxpy.format_shape, shapes), strict=True)
+        released = (f"the shape of the variable {v.name()}" for v in self._variables)
+        return (*(f"{name}, shape {shape}" for name, shape in texts), *released)
 
     def contains(self, node: Any) -> bool:
         """Whether records occur in an expression or a constraint, in whatever it holds."""
