@@ -121,7 +121,11 @@ class PrivateData:
         counts = set() if self.count_is_private else self.counts
         shapes = [["n" if s in counts else s for s in e.array.shape] for e in entries]
         texts = zip((e.name for e in entries), map(_cvxpy.format_shape, shapes), strict=True)
-        released = (f"the shape of the variable {v.name()}" for v in self._variables)
+        released = (
+            f"the shape of the variable {v.name()}"
+            for v in self._variables
+            if self.count_is_private and v.ndim
+        )
         return (*(f"{name}, shape {shape}" for name, shape in texts), *released)
 
     def contains(self, node: Any) -> bool:
