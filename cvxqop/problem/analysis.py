@@ -16,6 +16,7 @@ from cvxqop.problem.assemble import Assembled, assemble
 from cvxqop.problem.assemble_outputs import read_outputs
 from cvxqop.problem.describe import row_text
 from cvxqop.problem.erm import ERM, Texts
+from cvxqop.problem.labels import check_signs
 from cvxqop.problem.output_reader import outputs_of
 from cvxqop.problem.pieces import Piece
 from cvxqop.problem.private import PrivateData, match
@@ -238,6 +239,8 @@ def _read_rows(
     """One output a record."""
     n = checks.common_count(reader.terms, reader.linear, text)
     checks.check_weights([*reader.terms, *reader.linear], n, text)
+    for term in reader.terms:
+        check_signs(term, data, text)
     affine = AffineReader(data, stacking, text)
     pieces = [affine.read(term.argument, term.written) for term in reader.terms]
     labels = [(term, affine.read_product(term.factors, term.written)) for term in reader.linear]
