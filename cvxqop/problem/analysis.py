@@ -69,21 +69,19 @@ def read(
 
 
 def objective_and_constraints(problem: Any) -> tuple[Any, list[Any]]:
-    """The expression that a problem minimises, and its constraints.
+    """The expression that a problem minimises, and its constraints; Maximize(e) is Minimize(−e).
 
     Raises
     ------
     ProblemError
-        If it is no problem, or maximises.
+        If it is no problem.
     """
     if not isinstance(problem, cp.Problem):
         raise ProblemError(f"problem must be a cvxpy.Problem, not {type(problem).__name__}.")
-    if type(problem.objective) is not cp.Minimize:
-        raise ProblemError(
-            "The objective is a maximisation. Minimise the negative log-likelihood or loss: "
-            "Minimize(loss + regulariser) in place of Maximize(…)."
-        )
-    return problem.objective.args[0], list(problem.constraints)
+    objective = problem.objective.args[0]
+    if isinstance(problem.objective, cp.Maximize):
+        objective = -objective
+    return objective, list(problem.constraints)
 
 
 def read_expression(
