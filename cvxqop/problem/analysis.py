@@ -80,8 +80,15 @@ def objective_and_constraints(problem: Any) -> tuple[Any, list[Any]]:
         raise ProblemError(f"problem must be a cvxpy.Problem, not {type(problem).__name__}.")
     objective = problem.objective.args[0]
     if isinstance(problem.objective, cp.Maximize):
-        objective = -objective
+        objective = _negated(objective)
     return objective, list(problem.constraints)
+
+
+def _negated(node: Any) -> Any:
+    """−e, term by term, so that each is shown as it was written."""
+    if _cvxpy.kind(node) == "add":
+        return total([_negated(argument) for argument in node.args])
+    return node.args[0] if _cvxpy.kind(node) == "neg" else -node
 
 
 def read_expression(
