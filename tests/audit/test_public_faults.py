@@ -94,7 +94,7 @@ FACTORS = UNIT, np.concatenate([-UNIT[:1], UNIT[1:]])
 @pytest.mark.parametrize(
     ("state", "targets", "options"),
     [
-        (weighted, WEIGHTS, {"perturbation": "wishart"}),
+        (weighted, WEIGHTS, {"perturbation": "wishart", "solver": "STOTOS"}),
         (crossed, FACTORS, {"perturbation": "gaussian", "output": "loss"}),
     ],
     ids=["weight", "factor"],
