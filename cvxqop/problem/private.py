@@ -211,7 +211,8 @@ def match(
             reading.unlisted.append(Unlisted(leaf, _cvxpy.leaf_value(leaf)))
     for slot in whole.slots:
         i, j = finder.find_array(slot.array), listing.find_array(slot.array)
-        if i is not None:
+        # As for leaves: a private array that happens to hold the same numbers decides nothing.
+        if i is not None and not listing.is_given(slot.array):
             reading.hidden.setdefault(slot.owner, set()).add(i)
         elif j is None and slot.array.size:
             reading.unlisted.append(Unlisted(slot.owner, slot.array, slot.where, slot.is_index))
