@@ -22,10 +22,9 @@ from cvxpy.error import DCPError, SolverError
 
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.solve.answer import Answer
+from cvxqop.solve.polish import polished
 from cvxqop.solve.prox import NotSplittable, split
 from cvxqop.solve.quadratic import Quadratic
-from cvxqop.solve.rest import Candidate
-from cvxqop.solve.splitting import DenseForm, minimise_form
 
 __all__ = ["check_feasible", "check_solver", "default_solver", "solve_conic"]
 
@@ -47,9 +46,6 @@ TIGHT: Mapping[str, Mapping[str, Any]] = {
     "CVXOPT": {"abstol": 1e-10, "reltol": 1e-10, "feastol": 1e-10},
     "GUROBI": {"BarConvTol": 1e-10, "FeasibilityTol": 1e-9, "OptimalityTol": 1e-9},
 }
-
-POLISH_STEPS = 30
-POLISHED = 1e-14
 
 # Options that make a solver print iterations, which come from records.
 PRINTING = frozenset({"verbose", "output_flag", "log_to_console", "OutputFlag"})
@@ -135,7 +131,8 @@ def solve_conic(
     answer = _answer(problem, variables, solution)
     if answer.auxiliary or not polish:
         return answer
-    return replace(answer, theta=_polished(quadratic, variables, regulariser, constraints, answer))
+    theta = polished(quadratic, variables, regulariser, constraints, answer.theta)
+    return replace(answer, theta=theta)
 
 
 def _attempt(problem: cp.Problem, name: str, options: Mapping[str, Any]) -> tuple[str, Any]:
@@ -145,39 +142,6 @@ def _attempt(problem: cp.Problem, name: str, options: Mapping[str, Any]) -> tupl
     except Exception:
         return settings.SOLVER_ERROR, None
     return str(solution.status), solution
-
-
-def _polished(
-    quadratic: Quadratic,
-    variables: Sequence[cp.Variable],
-    regulariser: cp.Expression | None,
-    constraints: Sequence[cp.Constraint],
-    answer: Answer,
-) -> Array:
-    """The answer after a few splitting steps: exact zeros, exact bounds, no larger residual.
-
-    Where the rest cannot be split, the answer as it is; where only its parts can, the projection.
-    """
-    try:
-        rest = split(variables, regulariser, constraints)
-    except (NotSplittable, ProblemError):
-        return answer.theta
-    if not rest.fused:
-        projection = rest.project(answer.theta)
-        return projection.point if projection.violation == 0.0 else answer.theta
-    f = quadratic if rest.Q is None and not np.any(rest.q) else quadratic.plus(rest.Q, rest.q)
-    best: list[tuple[float, Array]] = []
-    floor = POLISHED * float(np.linalg.norm(f.g) + np.abs(f.H).max())
-
-    def done(candidate: Candidate, residual: Array) -> bool:
-        size = float(np.linalg.norm(residual))
-        if not best or size < best[0][0]:
-            best[:] = [(size, candidate.point)]
-        return size <= floor
-
-    gradient = f.gradient(answer.theta)
-    minimise_form(DenseForm(f.H), gradient, answer.theta, rest, done, POLISH_STEPS, warm=True)
-    return best[0][1]
 
 
 def default_solver(

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop._cvxpy import exponent, kind
+from cvxqop.solve.agreement import Public, agrees
 from cvxqop.solve.penalties import GroupNorm, MaxNorm, Norm, NuclearNorm, Placed, TotalVariation
 from cvxqop.solve.rest import Rest
 from cvxqop.solve.sets import SetReader
@@ -32,6 +33,8 @@ def split(
     variables: Sequence[cp.Variable],
     regulariser: cp.Expression | None,
     constraints: Sequence[cp.Constraint],
+    *,
+    compare: bool = True,
 ) -> Rest:
     """Read r and C as operators.
 
@@ -45,6 +48,8 @@ def split(
     constraints : sequence of cp.Constraint
         Boxes, balls of norm 1, 2, inf, simplices, affine sets, polyhedra, second-order and
         semidefinite cones, and intersections of these.
+    compare : bool
+        Whether what was read is compared with CVXPY's own values; once is enough.
 
     Returns
     -------
@@ -53,7 +58,8 @@ def split(
     Raises
     ------
     NotSplittable
-        A term has no proximal operator here, or two terms overlap in a way that has none.
+        A term has no proximal operator here, two terms overlap in a way that has none, or CVXPY
+        evaluates r or C otherwise at points tried.
     ProblemError
         The constraints are visibly infeasible.
 
@@ -90,6 +96,8 @@ def split(
         placed,
     )
     object.__setattr__(rest, "fused", _fused(rest))
+    if compare and (wrong := agrees(rest, Public(variables, regulariser, constraints))):
+        raise NotSplittable(f"public {wrong}", "was not read as CVXPY evaluates it")
     return rest
 
 

@@ -16,7 +16,7 @@ from cvxqop.solve.monitor import Goal, Monitor, PrecisionError, failure
 from cvxqop.solve.newton import Certified, judge
 from cvxqop.solve.quadratic import EPS, Evaluation
 from cvxqop.solve.rest import Candidate, Rest
-from cvxqop.solve.splitting import DenseForm, minimise_form
+from cvxqop.solve.splitting import DenseForm, Stagnation, minimise_form
 
 __all__ = ["minimise_function"]
 
@@ -97,12 +97,15 @@ def _step(
     mean = float(np.trace(form.H)) / len(z)
     floor = 32.0 * EPS * float(np.linalg.norm(gradient) + np.linalg.norm(form.apply(z)))
 
+    stagnation = Stagnation(100.0 * floor)
+
     def done(candidate: Candidate, residual: Array) -> bool:
         monitor.check_time()
         size = float(np.sqrt(residual @ residual + 2.0 * mean * candidate.slack))
         if not level:
             level.append(max(share * size, floor))
-        return size <= level[0]
+        # The slack of an iterative projection may stay where it is.
+        return size <= level[0] or stagnation.reached(float(np.linalg.norm(residual)))
 
     return minimise_form(form, gradient, z, rest, done, INNER_ITERATIONS, warm=True).candidate
 

@@ -137,7 +137,7 @@ def solve_stotos(
     >>> answer.theta.tolist(), answer.distance <= 1e-6
     ([1.0, 0.0], True)
     """
-    rest = split(variables, regulariser, constraints)
+    rest = split(variables, regulariser, constraints, compare=False)
     if variant not in VARIANTS:
         raise OptionError(f"variant={variant!r} is unknown; choose one of {', '.join(VARIANTS)}")
     if variant != "newton" and not isinstance(smooth, FiniteSum):
