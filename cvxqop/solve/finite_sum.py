@@ -182,6 +182,12 @@ class FiniteSum:
         """S."""
         return self.S
 
+    def upper_curvature(self) -> float:
+        """L ≥ λ_max(∇²f) everywhere, in one pass if none was made."""
+        if not self._squares:
+            self._squares.append(float(sum(squares_of(A) for A, _ in self.blocks())))
+        return 1.01 * (self.smoothness * self._squares[0] + self._size)
+
     def plus(self, Q: Array | None, q: Array) -> FiniteSum:
         """f(θ) + ½ θ'Qθ + q'θ, up to a constant."""
         if Q is None:

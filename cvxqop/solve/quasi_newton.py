@@ -18,7 +18,7 @@ from cvxqop.solve.quadratic import EPS, Evaluation
 from cvxqop.solve.rest import Candidate, Rest
 from cvxqop.solve.splitting import DenseForm, Stagnation, minimise_form
 
-__all__ = ["minimise_function"]
+__all__ = ["minimise_function", "updated"]
 
 Array = npt.NDArray[np.float64]
 
@@ -82,7 +82,7 @@ def minimise_function(
             return found
         if stalled >= STALLED:
             raise PrecisionError(failure("working precision was reached"))
-        B = _updated(B, smooth.S, z, evaluation, candidate.point, trial)
+        B = updated(B, smooth.S, z, evaluation, candidate.point, trial)
         z, evaluation, value = candidate.point, trial, found.value
 
 
@@ -134,7 +134,7 @@ def _shortened(
     return candidate, trial
 
 
-def _updated(
+def updated(
     B: Array, S: Array, z: Array, at_z: Evaluation, point: Array, at_point: Evaluation
 ) -> Array:
     """B after the gradients at two points; unchanged where their difference is rounding."""

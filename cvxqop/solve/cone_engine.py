@@ -1,0 +1,273 @@
+"""The entry to the engine for any convex rest: its checks, its solve, the way back onto C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+from cvxpy.error import SolverError
+
+from cvxqop.errors import AccuracyError, OptionError
+from cvxqop.solve import conic
+from cvxqop.solve.answer import Answer
+from cvxqop.solve.certificate import Curvature
+from cvxqop.solve.cone_solvers import ConeSolution, cone_problem, run_clarabel, run_cvxpy
+from cvxqop.solve.cones import Cones
+from cvxqop.solve.finite_sum import FiniteSum
+from cvxqop.solve.function import PerturbedFunction
+from cvxqop.solve.monitor import Goal, Monitor, PrecisionError, failure
+from cvxqop.solve.program import Program
+from cvxqop.solve.proximal_newton import Inner, minimise_over_cones
+from cvxqop.solve.quadratic import Quadratic
+from cvxqop.solve.quadratic_terms import quadratic_terms
+from cvxqop.solve.standard_form import standard_form
+
+__all__ = ["LIMITS", "check_cone_engine", "nearest", "solve_over_cones"]
+
+Array = npt.NDArray[np.float64]
+Smooth = Quadratic | FiniteSum | PerturbedFunction
+
+LIMITS = ("max_iter", "time_limit")
+
+TRUSTED = ((60, 1e-9), (250, 1e-7), (1000, 1e-5))
+"""Up to how many entries of θ which accuracy, relative to the radius, is taken on."""
+
+CLOSE = 1e6
+CURVED = 100.0
+"""How much larger it must be where the cones are not polyhedral nor of second order."""
+
+
+def check_cone_engine(
+    solver: str | None,
+    options: Mapping[str, Any],
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[cp.Constraint],
+    *,
+    accuracy: float,
+    radius: float = 1.0,
+) -> str:
+    """Name of the solver inside, after all that can be checked on the public part of the problem.
+
+    What is taken on is decided by D, the cones and the accuracy alone, and then tried with
+    ½‖θ‖² in the place of the private loss.
+
+    Parameters
+    ----------
+    solver : str or None
+        A solver of CVXPY; None chooses.
+    options : mapping
+        Its options.
+    variables, regulariser, constraints
+        The public rest.
+    accuracy, radius : float
+        Δ, and the size of θ that it is measured by.
+
+    Raises
+    ------
+    OptionError
+        The solver, an option or the accuracy does not do; the message says what does.
+    ProblemError
+        The constraints are infeasible, or the rest is not convex.
+    """
+    name = solver or conic.default_solver(variables, regulariser, constraints)
+    conic.check_solver("CLARABEL", {}, variables, regulariser, constraints)
+    program = Program.of(standard_form(variables, regulariser, constraints))
+    if name in cp.installed_solvers():
+        _check_cones(name, program)
+    conic.check_solver(name, dict(options), variables, regulariser, constraints)
+    least = _least_accuracy(program) * radius
+    if accuracy < least:
+        raise OptionError(
+            f"accuracy={accuracy:g}: with {program.dimension} entries of θ and these cones the "
+            f"conic engine is trusted with {least:.1g} at best; pass a larger accuracy, which adds "
+            "release noise in proportion"
+        )
+    D = program.dimension
+    trial = Quadratic(np.eye(D), np.zeros(D), np.zeros(D))
+    try:
+        solve_over_cones(
+            trial,
+            variables,
+            regulariser,
+            constraints,
+            accuracy=accuracy,
+            solver=name,
+            solver_options=options,
+            max_iter=20,
+        )
+    except AccuracyError:
+        raise OptionError(
+            f"solver={name!r} with these solver_options does not reach accuracy={accuracy:g} on "
+            "the public part of the problem; pass a larger accuracy, or leave out solver and "
+            "solver_options"
+        ) from None
+    return name
+
+
+def _least_accuracy(program: Program) -> float:
+    accuracy = next((least for most, least in TRUSTED if program.dimension <= most), np.inf)
+    plain = all(cone.kind in ("zero", "nonneg", "soc") for cone in program.cones.parts)
+    return accuracy if plain else CURVED * accuracy
+
+
+def _check_cones(name: str, program: Program) -> None:
+    """Refuse a solver that lacks a cone, naming those that have them."""
+    if _takes(name, program):
+        return
+    others = [other for other in cp.installed_solvers() if _takes(other, program)]
+    raise OptionError(
+        f"solver={name!r} cannot take this problem: its regulariser or constraints need cones that "
+        f"it does not have; of the installed solvers {', '.join(others)} have them"
+    )
+
+
+def _takes(name: str, program: Program) -> bool:
+    form = program.form
+    problem, _, _ = cone_problem(np.eye(program.dimension), form.c, form.A, form.b, program.cones)
+    try:
+        problem.get_problem_data(name, ignore_dpp=True, solver_opts={})
+    except Exception:
+        return False
+    return True
+
+
+def solve_over_cones(
+    smooth: Smooth,
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[cp.Constraint],
+    *,
+    accuracy: float = 1e-6,
+    solver: str = "CLARABEL",
+    solver_options: Mapping[str, Any] | None = None,
+    max_iter: int | None = None,
+    time_limit: float | None = None,
+    cholesky: Array | None = None,
+    progress: bool | Callable[[int, float, float, float], Any] = False,
+) -> Answer:
+    """Minimise f(θ) + r(θ) over C to a certified accuracy, for any convex r and C.
+
+    Parameters
+    ----------
+    smooth : Quadratic, FiniteSum or PerturbedFunction
+        f.
+    variables, regulariser, constraints
+        The public rest; other variables may occur in it.
+    accuracy : float
+        Certified bound on ‖θ − argmin‖₂.
+    solver, solver_options
+        A solver of CVXPY for the D × D models, with its options.
+    max_iter, time_limit : int, float or None
+        Outer iterations and seconds.
+    cholesky : (D, D) array or None
+        Lower Cholesky factor of S where the caller has it.
+    progress : bool or callable
+        See `Monitor`. Not private.
+
+    Raises
+    ------
+    AccuracyError
+        A limit set by the caller, or working precision, was reached first.
+
+    Examples
+    --------
+    >>> import cvxpy as cp, numpy as np
+    >>> from cvxqop.solve.quadratic import Quadratic
+    >>> theta = cp.Variable(2)
+    >>> f = Quadratic(np.eye(2), np.array([-3.0, -0.5]), np.zeros(2))
+    >>> answer = solve_over_cones(f, [theta], None, [cp.max(theta) + cp.max(-theta) <= 2])
+    >>> answer.theta.round(6).tolist(), answer.distance <= 1e-6
+    ([2.75, 0.75], True)
+    """
+    Q, q, remainder = quadratic_terms(variables, regulariser)
+    program = Program.of(standard_form(variables, remainder, constraints))
+    factor = cholesky if Q is None else None
+    smooth = smooth if Q is None and not np.any(q) else smooth.plus(Q, q)
+    curvature = Curvature(smooth.lower_curvature(), factor)
+    inner = _inner(solver, solver_options or {})
+    monitor = Monitor(max_iter, time_limit, progress)
+    goal = Goal(accuracy)
+    try:
+        found = minimise_over_cones(smooth, program, inner, goal, monitor, curvature)
+    except PrecisionError:
+        if not isinstance(smooth, FiniteSum) or smooth.fine:
+            raise
+        # The same draw, with less rounding.
+        fine = replace(smooth, fine=True, _squares=[])
+        found = minimise_over_cones(fine, program, inner, goal, monitor, curvature)
+    finally:
+        monitor.close()
+    certificate = found.certificate
+    return Answer(found.candidate.point, {}, certificate.distance, certificate.gap)
+
+
+def _inner(name: str, options: Mapping[str, Any]) -> Inner:
+    """A solver as a function of a model; whatever it raises is no answer."""
+
+    def solve(
+        H: Array, q: Array, A: Any, b: Array, cones: Cones, tolerance: float
+    ) -> ConeSolution | None:
+        try:
+            if name == "CLARABEL":
+                P = np.zeros((len(q), len(q)))
+                P[: len(H), : len(H)] = H
+                tight = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), tolerance)
+                return run_clarabel(P, q, A, b, cones, {**tight, **options})
+            settings = {**conic.TIGHT.get(name, {}), **options}
+            return run_cvxpy(lambda p: conic._solve(p, name, settings), H, q, A, b, cones)
+        except Exception:  # whatever it says, it depends on records
+            return None
+
+    return solve
+
+
+def nearest(
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[cp.Constraint],
+    theta: Array,
+) -> Answer:
+    """The point of C next to a release, with values of the other variables that go with it.
+
+    Post-processing: only what has been released, and the public rest, enter.
+
+    Raises
+    ------
+    AccuracyError
+        No installed solver finds it.
+    """
+    D = len(theta)
+    onto = Quadratic(np.eye(D), np.zeros(D), theta)
+    found = _solved(onto, variables, None, constraints)
+    if found is None:
+        raise AccuracyError(failure("the release could not be projected onto the constraints"))
+    own = {v.id for v in variables}
+    terms = [*constraints] if regulariser is None else [regulariser, *constraints]
+    if all(v.id in own for term in terms for v in term.variables()):
+        return found
+    # With θ fixed the other variables are left to choose; on the edge of C rounding may forbid it.
+    at = Quadratic(np.eye(D), np.zeros(D), found.theta)
+    fixed = [*constraints, conic.stacked(variables) == found.theta]
+    close = Quadratic(CLOSE * np.eye(D), np.zeros(D), found.theta)
+    whole = _solved(at, variables, regulariser, fixed)
+    whole = whole or _solved(close, variables, regulariser, constraints) or found
+    return Answer(found.theta, {**found.auxiliary, **whole.auxiliary})
+
+
+def _solved(
+    form: Quadratic,
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[cp.Constraint],
+) -> Answer | None:
+    for name in ("CLARABEL", "SCS", None):
+        try:
+            return conic.solve_conic(form, variables, regulariser, constraints, solver=name)
+        except (SolverError, OptionError):
+            continue
+    return None
