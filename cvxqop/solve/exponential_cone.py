@@ -107,6 +107,11 @@ def _curved(V: Vector, near: tuple[Vector, Vector] | None) -> tuple[Vector, Arra
         bad = ~(np.isfinite(J).all(axis=(1, 2)) & np.isfinite(Js).all(axis=(1, 2)))
         J[bad], Js[bad] = np.eye(3), 0.0
         out = np.stack([r * t, r, r * np.exp(t)], axis=1)
+        missed = ~(np.sqrt((_equations(r, t, d, V) ** 2).sum(axis=1)) <= 1e-9 * sizes)
+    # Beyond that the cone is as flat as its face y = 0.
+    x, _, z = V.T
+    out[missed] = np.stack([np.minimum(x, 0), 0 * x, np.maximum(z, 0)], axis=1)[missed]
+    Js[missed] = 0.0
     return out, Js @ np.linalg.pinv(J)
 
 
