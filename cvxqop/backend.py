@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cvxqop import _cvxpy
 from cvxqop.errors import OptionError
 from cvxqop.privacy.linear import Linear
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM
 from cvxqop.settings import Settings
-from cvxqop.solve import conic, stotos
+from cvxqop.solve import cone_engine, conic, stotos
 from cvxqop.solve.prox import NotSplittable, split
 
 __all__ = ["Backend"]
@@ -34,11 +33,14 @@ class Backend:
         Its options.
     touches_records : bool
         Whether it works on the records. If not, it sees the perturbed quadratic form only.
+    over_cones : bool
+        Whether it solves D × D cone programs inside of the engine for any convex rest.
     """
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
     touches_records: bool = False
+    over_cones: bool = False
 
     @classmethod
     def of(cls, erm: ERM, settings: Settings) -> Backend:
@@ -60,15 +62,9 @@ class Backend:
         rest = (erm.variables, erm.regulariser, erm.constraints)
         options = dict(settings.solver_options)
         name = settings.solver or (conic.default_solver(*rest) if quadratic else STOTOS)
+        if not quadratic and (name != STOTOS or _needs_cones(erm, settings)):
+            return cls._over_cones(erm, settings)
         if name != STOTOS:
-            if not quadratic:
-                raise OptionError(
-                    f"solver={name!r}: the records of the private loss {' + '.join(erm.terms)} are "
-                    "needed while solving (the loss is not quadratic, the perturbation is linear, "
-                    "or calibration 'paper' corrects the anchor), and CVXPY's solvers certify no "
-                    "accuracy, without which an inexact solve has no guarantee. Use "
-                    "solver='STOTOS', the default."
-                )
             conic.check_solver(name, options, *rest)
             return cls(name, options)
         declared = isinstance(erm, DeclaredERM)
@@ -84,34 +80,37 @@ class Backend:
         return cls(name, options, touches_records=not quadratic or stochastic)
 
     @classmethod
-    def _declared(cls, erm: DeclaredERM, settings: Settings) -> Backend:
-        """STOTOS, or a conic solver whose answer STOTOS certifies.
+    def _over_cones(cls, erm: ERM, settings: Settings) -> Backend:
+        """A solver of CVXPY for the cone programs of the engine that certifies any convex rest."""
+        options = dict(settings.solver_options)
+        if settings.solver is None:
+            _check_names(options, cone_engine.LIMITS)
+            stotos.check_limits(**options)
+        name = cone_engine.check_cone_engine(
+            settings.solver,
+            {} if settings.solver is None else options,
+            erm.variables,
+            erm.regulariser,
+            erm.constraints,
+            accuracy=settings.accuracy,
+            radius=settings.distance,
+        )
+        # Limits are those of the engine; options of a solver that was named are its own.
+        engine = options if settings.solver is None else {"solver_options": options}
+        return cls(name, {"solver": name, **engine}, touches_records=True, over_cones=True)
 
-        Where the rest cannot be split there is no certificate: the solver must be trusted.
+    @classmethod
+    def _declared(cls, erm: DeclaredERM, settings: Settings) -> Backend:
+        """STOTOS, or a conic solver whose answer STOTOS certifies; cones where the rest needs them.
+
+        With ``accept_solver_accuracy`` a rest that cannot be split goes to the solver as it is.
         """
         rest = (erm.variables, erm.regulariser, erm.constraints)
         options = dict(settings.solver_options)
         name = settings.solver or STOTOS
-        own = {variable.id for variable in erm.variables}
-        public = [] if erm.regulariser is None else [erm.regulariser]
-        for node in (*public, *erm.constraints):
-            for variable in _cvxpy.variables(node):
-                if variable.id not in own:
-                    raise OptionError(
-                        f"declared: the variable {variable.name()} does not occur in the private "
-                        "loss. Declared losses take no auxiliary variables; write the regulariser "
-                        "and the constraints without them."
-                    )
-        obstacle = ""
-        try:
-            split(*rest)
-        except NotSplittable as error:
-            obstacle = str(error).split(": ", 1)[-1].split(";")[0]
+        obstacle = _needs_cones(erm, settings)
         if obstacle and not settings.accept_solver_accuracy:
-            raise OptionError(
-                f"declared: {obstacle}, so that no answer can be certified. Change that term, or "
-                "trust the solver with accept_solver_accuracy=True, which the solution will state."
-            )
+            return cls._over_cones(erm, settings)
         if obstacle and settings.solver is None:
             name = conic.default_solver(*rest)
         if name != STOTOS:
@@ -120,6 +119,23 @@ class Backend:
         _check_names(options, DECLARED_OPTIONS)
         stotos.check_stotos(*rest, **options)
         return cls(name, options, touches_records=True)
+
+
+def _needs_cones(erm: ERM, settings: Settings) -> bool:
+    """Whether the rest cannot be split; asked for STOTOS by name, it must be.
+
+    Raises
+    ------
+    NotSplittable
+        It cannot, and STOTOS was asked for.
+    """
+    try:
+        split(erm.variables, erm.regulariser, erm.constraints)
+    except NotSplittable:
+        if settings.solver == STOTOS:
+            raise
+        return True
+    return False
 
 
 def _check_names(options: Mapping[str, Any], known: tuple[str, ...]) -> None:

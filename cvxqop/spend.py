@@ -20,7 +20,7 @@ from cvxqop.privacy.mechanism import Draw
 from cvxqop.privacy.symmetric import SymmetricDraw
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.solution import PrivateLoss, PrivateSolution
-from cvxqop.solve import conic, monitor, prox, stotos
+from cvxqop.solve import cone_engine, conic, monitor, prox, stotos
 from cvxqop.solve.answer import Answer
 from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.multinomial import SoftmaxSum
@@ -148,18 +148,18 @@ def _from_records(case: Case, backend: Backend) -> PrivateSolution:
     assert release is not None
     perturbed = _perturbed(case)
     draw, noise, sampling = case.draw()
+    rest = (erm.variables, erm.regulariser, erm.constraints)
+    common = {
+        "accuracy": release.accuracy,
+        "cholesky": draw.factor,
+        "progress": case.settings.verbose,
+        **backend.options,
+    }
     try:
-        answer = stotos.solve_stotos(
-            perturbed(draw),
-            erm.variables,
-            erm.regulariser,
-            erm.constraints,
-            accuracy=release.accuracy,
-            seed=sampling,
-            cholesky=draw.factor,
-            progress=case.settings.verbose,
-            **backend.options,
-        )
+        if backend.over_cones:
+            answer = cone_engine.solve_over_cones(perturbed(draw), *rest, **common)
+        else:
+            answer = stotos.solve_stotos(perturbed(draw), *rest, seed=sampling, **common)
     except CvxqopError:
         raise
     except Exception:  # whatever it says, it depends on records
@@ -171,6 +171,9 @@ def _from_records(case: Case, backend: Backend) -> PrivateSolution:
             "out finish=False, or take more iterations."
         )
     theta = release.apply(answer.theta, noise)
-    theta = prox.split(erm.variables, None, erm.constraints).project(theta).point
-    values: dict[Any, Any] = dict(erm.unstack(np.asarray(theta)))
+    if backend.over_cones:
+        back = cone_engine.nearest(*rest, theta)
+    else:
+        back = Answer(prox.split(erm.variables, None, erm.constraints).project(theta).point)
+    values: dict[Any, Any] = {**erm.unstack(np.asarray(back.theta)), **back.auxiliary}
     return PrivateSolution(values, case.guarantee, backend.name)

@@ -18,7 +18,8 @@ from cvxqop.case import Case
 from cvxqop.errors import AccuracyError, OptionError, ProblemError
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.solution import PrivateSolution
-from cvxqop.solve import conic, prox, stotos
+from cvxqop.solve import cone_engine, conic, prox, stotos
+from cvxqop.solve.answer import Answer
 from cvxqop.solve.function import Function, PerturbedFunction
 from cvxqop.solve.monitor import PrecisionError, failure
 from cvxqop.solve.quadratic import Quadratic
@@ -35,7 +36,7 @@ def from_function(case: Case, erm: DeclaredERM, backend: Backend) -> PrivateSolu
     erm.check_finite()
     function = erm.function()
     _check_derivatives(function, case.anchor)
-    if backend.name != STOTOS:
+    if backend.name != STOTOS and not backend.over_cones:
         _check_cones(erm, backend)
     draw, noise, sampling = case.draw()
     declared, D = erm.declared, erm.dimension
@@ -55,8 +56,12 @@ def from_function(case: Case, erm: DeclaredERM, backend: Backend) -> PrivateSolu
         raise AccuracyError(str(error)) from None
     except Exception:  # whatever it says, it depends on records
         raise AccuracyError(failure("the solver failed")) from None
-    theta = _projected(erm, release.apply(theta, noise))
-    values: dict[Any, Any] = dict(erm.unstack(theta))
+    theta = release.apply(theta, noise)
+    if backend.over_cones:
+        back = cone_engine.nearest(erm.variables, erm.regulariser, erm.constraints, theta)
+    else:
+        back = Answer(_projected(erm, theta))
+    values: dict[Any, Any] = {**erm.unstack(back.theta), **back.auxiliary}
     return PrivateSolution(values, case.guarantee, backend.name)
 
 
@@ -89,6 +94,17 @@ def _solved(
         assert answer.distance <= case.settings.accuracy
         return answer.theta
 
+    if backend.over_cones:
+        return cone_engine.solve_over_cones(
+            smooth,
+            erm.variables,
+            erm.regulariser,
+            erm.constraints,
+            accuracy=case.settings.accuracy,
+            cholesky=factor,
+            progress=case.settings.verbose,
+            **backend.options,
+        ).theta
     if backend.name == STOTOS:
         try:
             return certified(None, backend.options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,6 +22,7 @@ from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.function import PerturbedFunction
 from cvxqop.solve.monitor import Goal, Monitor, PrecisionError, failure
 from cvxqop.solve.program import Program
+from cvxqop.solve.prox import NotSplittable, split
 from cvxqop.solve.proximal_newton import Inner, minimise_over_cones
 from cvxqop.solve.quadratic import Quadratic
 from cvxqop.solve.quadratic_terms import quadratic_terms
@@ -36,6 +38,7 @@ LIMITS = ("max_iter", "time_limit")
 TRUSTED = ((60, 1e-9), (250, 1e-7), (1000, 1e-5))
 """Up to how many entries of θ which accuracy, relative to the radius, is taken on."""
 
+PROJECTED = 1e-8
 CLOSE = 1e6
 CURVED = 100.0
 """How much larger it must be where the cones are not polyhedral nor of second order."""
@@ -53,8 +56,8 @@ def check_cone_engine(
 ) -> str:
     """Name of the solver inside, after all that can be checked on the public part of the problem.
 
-    What is taken on is decided by D, the cones and the accuracy alone, and then tried with
-    ½‖θ‖² in the place of the private loss.
+    What is taken on is decided by D, the cones and the accuracy alone, and then tried with a public
+    quadratic in the place of the private loss.
 
     Parameters
     ----------
@@ -88,7 +91,9 @@ def check_cone_engine(
             "release noise in proportion"
         )
     D = program.dimension
-    trial = Quadratic(np.eye(D), np.zeros(D), np.zeros(D))
+    # Off the kinks of most terms, and steep enough to stay there.
+    steep = 1.0 + float(np.linalg.norm(program.form.c))
+    trial = Quadratic(steep * np.eye(D), np.zeros(D), np.cos(1.0 + np.arange(D)))
     try:
         solve_over_cones(
             trial,
@@ -241,22 +246,36 @@ def nearest(
     AccuracyError
         No installed solver finds it.
     """
-    D = len(theta)
-    onto = Quadratic(np.eye(D), np.zeros(D), theta)
-    found = _solved(onto, variables, None, constraints)
-    if found is None:
-        raise AccuracyError(failure("the release could not be projected onto the constraints"))
+    theta = _projected(variables, constraints, theta)
     own = {v.id for v in variables}
     terms = [*constraints] if regulariser is None else [regulariser, *constraints]
     if all(v.id in own for term in terms for v in term.variables()):
-        return found
+        return Answer(theta)
     # With θ fixed the other variables are left to choose; on the edge of C rounding may forbid it.
-    at = Quadratic(np.eye(D), np.zeros(D), found.theta)
-    fixed = [*constraints, conic.stacked(variables) == found.theta]
-    close = Quadratic(CLOSE * np.eye(D), np.zeros(D), found.theta)
-    whole = _solved(at, variables, regulariser, fixed)
-    whole = whole or _solved(close, variables, regulariser, constraints) or found
-    return Answer(found.theta, {**found.auxiliary, **whole.auxiliary})
+    one, zero = np.eye(len(theta)), np.zeros(len(theta))
+    fixed = [*constraints, conic.stacked(variables) == theta]
+    found = _solved(Quadratic(one, zero, theta), variables, regulariser, fixed) or _solved(
+        Quadratic(CLOSE * one, zero, theta), variables, regulariser, constraints
+    )
+    if found is None:
+        raise AccuracyError(failure("the release could not be put back onto the constraints"))
+    return Answer(theta, found.auxiliary)
+
+
+def _projected(
+    variables: Sequence[cp.Variable], constraints: Sequence[cp.Constraint], theta: Array
+) -> Array:
+    """Π_C(θ): exactly where C can be split, else certified, else as a solver has it."""
+    with contextlib.suppress(NotSplittable):
+        return split(variables, None, constraints).project(theta).point
+    onto = Quadratic(np.eye(len(theta)), np.zeros(len(theta)), theta)
+    with contextlib.suppress(AccuracyError, OptionError):
+        accuracy = PROJECTED * (1.0 + float(np.linalg.norm(theta)))
+        return solve_over_cones(onto, variables, None, constraints, accuracy=accuracy).theta
+    found = _solved(onto, variables, None, constraints)
+    if found is None:
+        raise AccuracyError(failure("the release could not be put back onto the constraints"))
+    return found.theta
 
 
 def _solved(

@@ -156,8 +156,8 @@ class _Engine:
             return point, None
         refined = refine(*model, raw)
         answers: list[Any] = [raw] if refined is None else [refined, raw]
-        if refined is None:
-            self.tolerance = max(TIGHTEST, 0.1 * self.tolerance)
+        # Where refinement is stuck, only the solver itself can bring the slack down.
+        self.tolerance = max(TIGHTEST, 0.1 * self.tolerance)
         following = self._following(point, answers)
         if following is None:
             return None, None

@@ -104,11 +104,14 @@ def standard_form(
         for part in expression:
             _check_exact(part)
     D = sum(v.size for v in variables)
-    # Variables with attributes, and several of them, are tied to one vector by equations.
-    theta = cp.Variable(D)
-    stacked = cp.hstack([cp.vec(v, order="F") for v in variables])
+    first = variables[0]
+    theta, tied = first, list(constraints)
+    if len(variables) > 1 or first.ndim != 1 or any(first.attributes.values()):
+        # Several variables, and those with attributes, are tied to one vector by equations.
+        theta = cp.Variable(D)
+        tied.append(theta == cp.hstack([cp.vec(v, order="F") for v in variables]))
     objective = cp.sum(theta) + (0 if regulariser is None else regulariser)
-    problem = cp.Problem(cp.Minimize(objective), [*constraints, theta == stacked])
+    problem = cp.Problem(cp.Minimize(objective), tied)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         data, _, _ = problem.get_problem_data(
