@@ -108,8 +108,10 @@ class Program:
         idle = program._idle
         if np.any(idle):
             program = cls(form.without(idle))
+        regular = program._rows.sigma > 0.0 and program._columns.sigma > 0.0
         primal, dual = program._primal_radii, program._dual_radii
-        if not (np.all(primal > 0.0) and np.all(dual > program.dual_centre[1])):
+        room = np.all(primal > 0.0) and np.all(dual > program.dual_centre[1])
+        if not (regular and room):
             raise OptionError(
                 "constraints: the set that the regulariser and the constraints describe has no "
                 "interior, or the regulariser no interior subgradient, so that no answer can be "

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
 from cvxqop.solve.projections import Ball, BallInBox, L1Ball
+from cvxqop.solve.prox import NotSplittable, split
 from cvxqop.solve.rest import Rest
 
-__all__ = ["reach"]
+__all__ = ["farthest", "reach"]
 
 Array = npt.NDArray[np.float64]
+
+
+def farthest(
+    variables: Sequence[cp.Variable], constraints: Sequence[cp.Constraint], anchor: Array
+) -> float:
+    """`reach` of the constraints; ∞ where they hold a set that cannot be split.
+
+    Examples
+    --------
+    >>> theta = cp.Variable(2)
+    >>> farthest([theta], [cp.norm(theta, 2) <= 3], np.zeros(2))
+    3.0
+    >>> farthest([theta], [cp.sum(cp.exp(theta)) <= 3], np.zeros(2))
+    inf
+    """
+    try:
+        return reach(split(variables, None, constraints), anchor)
+    except NotSplittable:
+        return float("inf")
 
 
 def reach(rest: Rest, anchor: Array) -> float:

@@ -30,7 +30,7 @@ Index = npt.NDArray[np.intp]
 INEXACT = frozenset({"quantumrelentr", "quantumcondentr", "quantum_rel_entr", "quantum_cond_entr"})
 """Atoms that CVXPY replaces by approximations."""
 
-RANK = 1e-10
+RANK = 1e-13
 """Share of the largest singular value below which columns or rows count as dependent."""
 
 
