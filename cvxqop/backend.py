@@ -11,7 +11,7 @@ from cvxqop.privacy.linear import Linear
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM
 from cvxqop.settings import Settings
-from cvxqop.solve import cone_engine, conic, stotos
+from cvxqop.solve import cone_checks, conic, stotos
 from cvxqop.solve.prox import NotSplittable, split
 
 __all__ = ["Backend"]
@@ -84,9 +84,9 @@ class Backend:
         """A solver of CVXPY for the cone programs of the engine that certifies any convex rest."""
         options = dict(settings.solver_options)
         if settings.solver is None:
-            _check_names(options, cone_engine.LIMITS)
+            _check_names(options, cone_checks.LIMITS)
             stotos.check_limits(**options)
-        name = cone_engine.check_cone_engine(
+        name = cone_checks.check_cone_engine(
             settings.solver,
             {} if settings.solver is None else options,
             erm.variables,

@@ -1,4 +1,4 @@
-"""The entry to the engine for any convex rest: its checks, its solve, the way back onto C."""
+"""The entry to the engine for any convex rest, and the way back onto C."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cvxqop.errors import AccuracyError, OptionError
 from cvxqop.solve import conic
 from cvxqop.solve.answer import Answer
 from cvxqop.solve.certificate import Curvature
-from cvxqop.solve.cone_solvers import ConeSolution, cone_problem, run_clarabel, run_cvxpy
+from cvxqop.solve.cone_solvers import ConeSolution, run_clarabel, run_cvxpy
 from cvxqop.solve.cones import Cones
 from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.function import PerturbedFunction
@@ -28,117 +28,13 @@ from cvxqop.solve.quadratic import Quadratic
 from cvxqop.solve.quadratic_terms import quadratic_terms
 from cvxqop.solve.standard_form import standard_form
 
-__all__ = ["LIMITS", "check_cone_engine", "nearest", "solve_over_cones"]
+__all__ = ["nearest", "solve_over_cones"]
 
 Array = npt.NDArray[np.float64]
 Smooth = Quadratic | FiniteSum | PerturbedFunction
 
-LIMITS = ("max_iter", "time_limit")
-
-TRUSTED = ((60, 1e-9), (250, 1e-7), (1000, 1e-5))
-"""Up to how many entries of θ which accuracy, relative to the radius, is taken on."""
-
 PROJECTED = 1e-8
 CLOSE = 1e6
-CURVED = 100.0
-"""How much larger it must be where the cones are not polyhedral nor of second order."""
-
-
-def check_cone_engine(
-    solver: str | None,
-    options: Mapping[str, Any],
-    variables: Sequence[cp.Variable],
-    regulariser: cp.Expression | None,
-    constraints: Sequence[cp.Constraint],
-    *,
-    accuracy: float,
-    radius: float = 1.0,
-) -> str:
-    """Name of the solver inside, after all that can be checked on the public part of the problem.
-
-    What is taken on is decided by D, the cones and the accuracy alone, and then tried with a public
-    quadratic in the place of the private loss.
-
-    Parameters
-    ----------
-    solver : str or None
-        A solver of CVXPY; None chooses.
-    options : mapping
-        Its options.
-    variables, regulariser, constraints
-        The public rest.
-    accuracy, radius : float
-        Δ, and the size of θ that it is measured by.
-
-    Raises
-    ------
-    OptionError
-        The solver, an option or the accuracy does not do; the message says what does.
-    ProblemError
-        The constraints are infeasible, or the rest is not convex.
-    """
-    name = solver or conic.default_solver(variables, regulariser, constraints)
-    conic.check_solver("CLARABEL", {}, variables, regulariser, constraints)
-    program = Program.of(standard_form(variables, regulariser, constraints))
-    if name in cp.installed_solvers():
-        _check_cones(name, program)
-    conic.check_solver(name, dict(options), variables, regulariser, constraints)
-    least = _least_accuracy(program) * radius
-    if accuracy < least:
-        raise OptionError(
-            f"accuracy={accuracy:g}: with {program.dimension} entries of θ and these cones the "
-            f"conic engine is trusted with {least:.1g} at best; pass a larger accuracy, which adds "
-            "release noise in proportion"
-        )
-    D = program.dimension
-    # Off the kinks of most terms, and steep enough to stay there.
-    steep = 1.0 + float(np.linalg.norm(program.form.c))
-    trial = Quadratic(steep * np.eye(D), np.zeros(D), np.cos(1.0 + np.arange(D)))
-    try:
-        solve_over_cones(
-            trial,
-            variables,
-            regulariser,
-            constraints,
-            accuracy=accuracy,
-            solver=name,
-            solver_options=options,
-            max_iter=20,
-        )
-    except AccuracyError:
-        raise OptionError(
-            f"solver={name!r} with these solver_options does not reach accuracy={accuracy:g} on "
-            "the public part of the problem; pass a larger accuracy, or leave out solver and "
-            "solver_options"
-        ) from None
-    return name
-
-
-def _least_accuracy(program: Program) -> float:
-    accuracy = next((least for most, least in TRUSTED if program.dimension <= most), np.inf)
-    plain = all(cone.kind in ("zero", "nonneg", "soc") for cone in program.cones.parts)
-    return accuracy if plain else CURVED * accuracy
-
-
-def _check_cones(name: str, program: Program) -> None:
-    """Refuse a solver that lacks a cone, naming those that have them."""
-    if _takes(name, program):
-        return
-    others = [other for other in cp.installed_solvers() if _takes(other, program)]
-    raise OptionError(
-        f"solver={name!r} cannot take this problem: its regulariser or constraints need cones that "
-        f"it does not have; of the installed solvers {', '.join(others)} have them"
-    )
-
-
-def _takes(name: str, program: Program) -> bool:
-    form = program.form
-    problem, _, _ = cone_problem(np.eye(program.dimension), form.c, form.A, form.b, program.cones)
-    try:
-        problem.get_problem_data(name, ignore_dpp=True, solver_opts={})
-    except Exception:
-        return False
-    return True
 
 
 def solve_over_cones(

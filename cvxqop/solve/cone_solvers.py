@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from cvxqop.solve.cones import Cones, vector
+from cvxqop.solve.cone_projections import vector
+from cvxqop.solve.cones import Cones
 
 __all__ = ["ConeSolution", "run_clarabel", "run_cvxpy"]
 

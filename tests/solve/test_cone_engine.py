@@ -11,7 +11,8 @@ from instances import HUBER, LOGISTIC, SQUARED_HINGE, ArrayRows, wishart
 
 from cvxqop.errors import OptionError
 from cvxqop.solve.certificate import Curvature, certify, localised
-from cvxqop.solve.cone_engine import check_cone_engine, nearest, solve_over_cones
+from cvxqop.solve.cone_checks import check_cone_engine
+from cvxqop.solve.cone_engine import nearest, solve_over_cones
 from cvxqop.solve.cone_solvers import run_clarabel
 from cvxqop.solve.conic import stacked
 from cvxqop.solve.finite_sum import FiniteSum

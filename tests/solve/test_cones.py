@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from cvxqop.solve import exponential_cone as exponential
-from cvxqop.solve.cones import Cones, matrix, vector
+from cvxqop.solve.cone_projections import matrix, vector
+from cvxqop.solve.cones import Cones
 from cvxqop.solve.standard_form import standard_form
 from cvxqop.solve.terms import NotSplittable
 
