@@ -14,6 +14,7 @@ from cvxqop.solve.cone_engine import solve_over_cones
 from cvxqop.solve.cone_solvers import cone_problem
 from cvxqop.solve.program import Program
 from cvxqop.solve.quadratic import Quadratic
+from cvxqop.solve.quadratic_terms import quadratic_terms
 from cvxqop.solve.standard_form import standard_form
 
 __all__ = ["LIMITS", "check_cone_engine"]
@@ -62,7 +63,8 @@ def check_cone_engine(
     """
     name = solver or conic.default_solver(variables, regulariser, constraints)
     conic.check_solver("CLARABEL", {}, variables, regulariser, constraints)
-    program = Program.of(standard_form(variables, regulariser, constraints))
+    remainder = quadratic_terms(variables, regulariser).remainder
+    program = Program.of(standard_form(variables, remainder, constraints))
     if name in cp.installed_solvers():
         _check_cones(name, program)
     conic.check_solver(name, dict(options), variables, regulariser, constraints)
