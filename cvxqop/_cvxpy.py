@@ -11,6 +11,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
+from cvxqop._holdings import aside, holdings
 from cvxqop._nodes import (
     attributes,
     evaluate,
@@ -36,19 +37,26 @@ from cvxqop._nodes import (
     variables,
 )
 from cvxqop._reverse import Tape
+from cvxqop._sharing import SHARED, claim_ids, forget_forms
 from cvxqop._text import Shapes, format_constraint, format_expression, format_shape
 
 __all__ = [
+    "SHARED",
     "Shapes",
     "Tape",
+    "aside",
     "attributes",
+    "claim_ids",
+    "clear_outcome",
     "evaluate",
     "exponent",
+    "forget_forms",
     "format_constraint",
     "format_expression",
     "format_shape",
     "given_name",
     "has_variables",
+    "holdings",
     "holds_records",
     "index_key",
     "is_elementwise",
@@ -61,26 +69,44 @@ __all__ = [
     "kind",
     "leaf_value",
     "leaves",
-    "mark_optimal",
     "nodes",
     "reduced_axes",
+    "released",
     "source",
     "stretched",
     "variables",
-    "write_values",
+    "write_release",
 ]
 
 
-def write_values(values: Mapping[cp.Variable, Any]) -> None:
-    """Write a release into the variables, each projected onto its own attributes first."""
+def clear_outcome(problem: cp.Problem) -> None:
+    """Status, value, duals and statistics of an earlier solve become None; the variables stay."""
+    with SHARED:
+        for constraint in problem.constraints:
+            for dual in constraint.dual_variables:
+                dual.save_value(None)
+        problem._value = problem._status = problem._solution = problem._solver_stats = None
+        problem._solver_cache = {}
+
+
+def released(values: Mapping[cp.Variable, Any]) -> dict[cp.Variable, Any]:
+    """A release, each value projected onto the attributes of its variable, as read-only arrays."""
+    projected = {}
     for variable, value in values.items():
-        variable.save_value(variable.project(np.asarray(value, dtype=np.float64)))
+        found = variable.project(np.asarray(value, dtype=np.float64))
+        array = found.toarray() if is_sparse(found) else np.array(found, dtype=np.float64)
+        array.setflags(write=False)
+        projected[variable] = array
+    return projected
 
 
-def mark_optimal(problem: cp.Problem) -> None:
-    """Status "optimal"; the objective's value and the duals, which are not private, stay None."""
-    released = {variable: variable.value for variable in problem.variables()}
-    problem._clear_solution()
-    for variable, value in released.items():
-        variable.save_value(value)
-    problem._status = cp.OPTIMAL
+def write_release(problem: cp.Problem, values: Mapping[cp.Variable, Any]) -> None:
+    """Write one whole release into the variables. The status is "optimal"; the objective's value
+    and the duals, which are not private, are None."""
+    with SHARED:
+        clear_outcome(problem)
+        for variable, value in values.items():
+            own = value.copy()
+            structured = variable.attributes["diag"] or variable.attributes["sparsity"]
+            variable.save_value(variable.project(own) if structured else own)
+        problem._status = cp.OPTIMAL

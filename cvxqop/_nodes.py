@@ -107,13 +107,13 @@ def is_sparse(array: Any) -> bool:
 
 def nodes(node: Any) -> Iterator[Any]:
     """Nodes of an expression, an objective or a constraint in order of appearance, once each."""
-    seen: set[int] = set()
+    seen: dict[int, Any] = {}  # by an id that belongs to the node while it stands here
     stack = [node]
     while stack:
         current = stack.pop()
         if id(current) in seen:
             continue
-        seen.add(id(current))
+        seen[id(current)] = current
         yield current
         if not is_leaf(current):
             stack.extend(reversed(_children(current)))
@@ -127,7 +127,11 @@ def _children(node: Any) -> list[Any]:
 
 def kept_aside(node: Any) -> list[Any]:
     """Expressions that an atom keeps beside its arguments (M of ``huber(x, M)``)."""
-    return [value for value in vars(node).values() if isinstance(value, cp.Expression)]
+    return [
+        value
+        for name, value in vars(node).items()
+        if isinstance(value, cp.Expression) and name != "_eta"  # of the last compilation
+    ]
 
 
 def stretched(node: Any) -> Any:

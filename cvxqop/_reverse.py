@@ -6,7 +6,6 @@ leaves up; here a vector goes from the root down, so that a linear model costs t
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -53,69 +52,68 @@ class Tape:
     def __init__(self, node: Any) -> None:
         self._root = node
         self._order = _postorder(node)
-        self._constants: dict[int, Any] = {}
+        self._constants: dict[Any, Any] = {}
 
     def __call__(self, values: Mapping[int, Array]) -> tuple[float, dict[int, Array]] | None:
         """Value and gradient by ``variable.id``; None where an atom has no derivative there."""
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with np.errstate(all="ignore"):
             found = self._forward(values)
             return self._backward(found)
 
-    def _forward(self, values: Mapping[int, Array]) -> dict[int, Any]:
+    def _forward(self, values: Mapping[int, Array]) -> dict[Any, Any]:
         if not self._constants:
             for node in self._order:
                 for argument in [] if is_leaf(node) else node.args:
-                    if id(argument) not in self._constants and not has_variables(argument):
-                        self._constants[id(argument)] = evaluate(argument, {})
+                    if argument not in self._constants and not has_variables(argument):
+                        self._constants[argument] = evaluate(argument, {})
         found = dict(self._constants)
         for node in self._order:
             if is_leaf(node):
-                found[id(node)] = np.asarray(values[node.id])
+                found[node] = np.asarray(values[node.id])
                 continue
-            arguments = [found[id(argument)] for argument in node.args]
+            arguments = [found[argument] for argument in node.args]
             if kind(node) not in ("matmul", "multiply"):
                 arguments = [a.toarray() if is_sparse(a) else np.asarray(a) for a in arguments]
             result = node.numeric(arguments)
-            found[id(node)] = result.toarray() if is_sparse(result) else np.asarray(result)
+            found[node] = result.toarray() if is_sparse(result) else np.asarray(result)
         return found
 
-    def _backward(self, found: Mapping[int, Any]) -> tuple[float, dict[int, Array]] | None:
+    def _backward(self, found: Mapping[Any, Any]) -> tuple[float, dict[int, Array]] | None:
         root = self._root
-        adjoints: dict[int, Any] = {id(root): np.ones(root.shape)}
+        adjoints: dict[Any, Any] = {root: np.ones(root.shape)}
         gradient: dict[int, Array] = {}
         for node in reversed(self._order):
-            adjoint = adjoints.pop(id(node), None)
+            adjoint = adjoints.pop(node, None)
             if adjoint is None:
                 continue
             if is_leaf(node):
                 gradient[node.id] = gradient.get(node.id, 0.0) + adjoint
                 continue
             moving = [i for i, argument in enumerate(node.args) if has_variables(argument)]
-            arguments = [found[id(argument)] for argument in node.args]
-            parts = _pull(node, arguments, found[id(node)], adjoint, moving)
+            arguments = [found[argument] for argument in node.args]
+            parts = _pull(node, arguments, found[node], adjoint, moving)
             if parts is None:
                 return None
             for i, part in zip(moving, parts, strict=True):
                 argument = node.args[i]
                 part = np.asarray(part, dtype=np.float64).reshape(argument.shape, order="F")
-                known = adjoints.get(id(argument))
-                adjoints[id(argument)] = part if known is None else known + part
-        value = np.asarray(found[id(root)], dtype=np.float64).reshape(-1)
+                known = adjoints.get(argument)
+                adjoints[argument] = part if known is None else known + part
+        value = np.asarray(found[root], dtype=np.float64).reshape(-1)
         return float(value[0]), gradient
 
 
 def _postorder(root: Any) -> list[Any]:
     """The nodes that depend on a variable, every argument before what it is an argument of."""
     order: list[Any] = []
-    seen: set[int] = set()
+    seen: set[Any] = set()
     stack: list[tuple[Any, bool]] = [(root, False)]
     while stack:
         node, ready = stack.pop()
         if ready:
             order.append(node)
-        elif id(node) not in seen and has_variables(node):
-            seen.add(id(node))
+        elif node not in seen and has_variables(node):
+            seen.add(node)
             stack.append((node, True))
             if not is_leaf(node):
                 stack.extend((argument, False) for argument in node.args)

@@ -33,16 +33,16 @@ _PLAIN_NUMBERS = frozenset({0.0, 0.25, 0.5, 1.0, 2.0, 3.0, 4.0})
 # What CVXPY may make of a norm over records when there is one record, and when there are more.
 _NORMS = frozenset({"norm1", "norm_inf", "pnorm", "sigma_max"})
 
-Shapes = Mapping[int, Sequence[int | str]]
+Shapes = Mapping[Any, Sequence[int | str]]
 
 
 def format_expression(
-    node: Any, names: Mapping[int, str], shapes: Shapes | None = None, hidden: bool = False
+    node: Any, names: Mapping[Any, str], shapes: Shapes | None = None, hidden: bool = False
 ) -> str:
     """Text of an expression as it was written, arrays replaced by name and shape.
 
-    ``names[id(leaf)]`` names a private leaf; other constants become ``const(shape)``. ``shapes``,
-    also by ``id``, are the only ones that are written where they are given. ``hidden`` brings to
+    ``names[leaf]`` names a private leaf; other constants become ``const(shape)``. ``shapes``, also
+    by leaf, are the only ones that are written where they are given. ``hidden`` brings to
     one form what depends on how many records there are.
     """
     return _Writer(names, shapes, hidden).write(node, 0)
@@ -50,7 +50,7 @@ def format_expression(
 
 def format_constraint(
     constraint: Any,
-    names: Mapping[int, str],
+    names: Mapping[Any, str],
     shapes: Shapes | None = None,
     hidden: bool = False,
 ) -> str:
@@ -73,7 +73,7 @@ def format_shape(shape: Sequence[int | str]) -> str:
 class _Writer:
     """Formats one expression; ``level`` is 0 in brackets or a sum, 1 in a product, 2 negated."""
 
-    def __init__(self, names: Mapping[int, str], shapes: Shapes | None, hidden: bool) -> None:
+    def __init__(self, names: Mapping[Any, str], shapes: Shapes | None, hidden: bool) -> None:
         self.names, self.shapes, self.hidden = names, shapes, hidden
 
     def write(self, node: Any, level: int = 0) -> str:
@@ -99,12 +99,14 @@ class _Writer:
 
     def counted(self, node: Any) -> bool:
         """Whether records occur whose number is private."""
-        return self.hidden and any(id(n) in self.names or holds_records(n) for n in nodes(node))
+        return self.hidden and any(
+            n in self.names or holds_records(n) or kind(n) == "special_index" for n in nodes(node)
+        )
 
     def stretched(self, node: Any) -> Any:
         """The public row or column that is broadcast, or one of records to several outputs."""
         found = stretched(node)
-        if found is None or any(id(side) in self.names for side in node.args if side is not found):
+        if found is None or any(side in self.names for side in node.args if side is not found):
             return None
         ones = node.args[1] if found is node.args[0] else node.args[0]
         return None if ones.size == 1 and self.counted(found) else found
@@ -166,10 +168,10 @@ class _Writer:
         return f"{name}({', '.join(inner)})"
 
     def leaf(self, leaf: Any) -> str:
-        known = leaf.shape if self.shapes is None else self.shapes.get(id(leaf))
+        known = leaf.shape if self.shapes is None else self.shapes.get(leaf)
         shape = "" if known is None else format_shape(known)
-        if id(leaf) in self.names:
-            return self.names[id(leaf)] + shape
+        if leaf in self.names:
+            return self.names[leaf] + shape
         if kind(leaf) != "constant":
             return str(leaf.name())
         if leaf.ndim == 0:

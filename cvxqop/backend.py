@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cvxqop.errors import OptionError
+import cvxpy as cp
+import numpy as np
+
+from cvxqop.errors import CvxqopError, OptionError
 from cvxqop.privacy.linear import Linear
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM
 from cvxqop.settings import Settings
 from cvxqop.solve import cone_checks, conic, stotos
-from cvxqop.solve.prox import NotSplittable, split
+from cvxqop.solve.prox import NotSplittable, splits
 
 __all__ = ["Backend"]
 
@@ -53,95 +56,134 @@ class Backend:
         ProblemError
             The public constraints cannot be met.
         """
-        # Only a random curvature makes the quadratic form of a squared loss private by itself, and
-        # the correction of an anchor only the solution.
-        fixed = isinstance(settings.mechanism, Linear)
-        quadratic = erm.quadratic and not fixed and not settings.corrects_anchor
+        asked = _installed(settings.solver)
+        quadratic = erm.quadratic and not _touches(settings)
         if isinstance(erm, DeclaredERM) and not quadratic:
-            return cls._declared(erm, settings)
+            return cls._declared(erm, settings, asked)
         rest = (erm.variables, erm.regulariser, erm.constraints)
         options = dict(settings.solver_options)
-        name = settings.solver or (conic.default_solver(*rest) if quadratic else STOTOS)
-        if not quadratic and (name != STOTOS or _needs_cones(erm, settings)):
-            return cls._over_cones(erm, settings)
+        name = asked or (conic.default_solver(*rest) if quadratic else STOTOS)
+        if not quadratic and (name != STOTOS or (asked is None and not splits(*rest))):
+            return cls._over_cones(erm, settings, asked)
         if name != STOTOS:
-            conic.check_solver(name, options, *rest)
+            size, curvature = _sizes(erm, settings)
+            conic.check_solver(name, options, *rest, size=size, curvature=curvature)
             return cls(name, options)
         declared = isinstance(erm, DeclaredERM)
         _check_names(options, DECLARED_OPTIONS if declared else STOTOS_OPTIONS)
-        stotos.check_stotos(*rest, **options)
+        _check_stotos(erm, settings)
         stochastic = options.get("variant", "newton") != "newton"
         several = erm.outputs is not None and not erm.outputs.labelled
         if stochastic and several:
             raise OptionError(
                 "solver_options: a squared loss with several outputs is solved from its quadratic "
-                "form; use variant='newton', or any solver of CVXPY."
+                "form; leave the variant out."
             )
         return cls(name, options, touches_records=not quadratic or stochastic)
 
     @classmethod
-    def _over_cones(cls, erm: ERM, settings: Settings) -> Backend:
+    def _over_cones(cls, erm: ERM, settings: Settings, asked: str | None) -> Backend:
         """A solver of CVXPY for the cone programs of the engine that certifies any convex rest."""
         options = dict(settings.solver_options)
-        if settings.solver is None:
-            _check_names(options, cone_checks.LIMITS)
+        if asked is None:
+            _check_names(options, cone_checks.LIMITS, "the cone engine")
             stotos.check_limits(**options)
+        size, curvature = _sizes(erm, settings)
         name = cone_checks.check_cone_engine(
-            settings.solver,
-            {} if settings.solver is None else options,
+            asked,
+            {} if asked is None else options,
             erm.variables,
             erm.regulariser,
             erm.constraints,
-            accuracy=settings.accuracy,
-            radius=settings.distance,
+            accuracy=float(settings.accuracy),
+            size=size,
+            curvature=curvature,
         )
         # Limits are those of the engine; options of a solver that was named are its own.
-        engine = options if settings.solver is None else {"solver_options": options}
+        engine = options if asked is None else {"solver_options": options}
         return cls(name, {"solver": name, **engine}, touches_records=True, over_cones=True)
 
     @classmethod
-    def _declared(cls, erm: DeclaredERM, settings: Settings) -> Backend:
+    def _declared(cls, erm: DeclaredERM, settings: Settings, asked: str | None) -> Backend:
         """STOTOS, or a conic solver whose answer STOTOS certifies; cones where the rest needs them.
 
         With ``accept_solver_accuracy`` a rest that cannot be split goes to the solver as it is.
         """
         rest = (erm.variables, erm.regulariser, erm.constraints)
         options = dict(settings.solver_options)
-        name = settings.solver or STOTOS
-        obstacle = _needs_cones(erm, settings)
-        if obstacle and not settings.accept_solver_accuracy:
-            return cls._over_cones(erm, settings)
-        if obstacle and settings.solver is None:
-            name = conic.default_solver(*rest)
+        name = asked or STOTOS
+        if asked != STOTOS and not splits(*rest):
+            if not settings.accept_solver_accuracy:
+                return cls._over_cones(erm, settings, asked)
+            name = asked or conic.default_solver(*rest)
         if name != STOTOS:
-            conic.check_solver(name, options, *rest)
+            size, curvature = _sizes(erm, settings)
+            conic.check_solver(name, options, *rest, size=size, curvature=curvature)
             return cls(name, options, touches_records=True)
         _check_names(options, DECLARED_OPTIONS)
-        stotos.check_stotos(*rest, **options)
+        _check_stotos(erm, settings)
         return cls(name, options, touches_records=True)
 
 
-def _needs_cones(erm: ERM, settings: Settings) -> bool:
-    """Whether the rest cannot be split; asked for STOTOS by name, it must be.
+def _installed(solver: str | None) -> str | None:
+    """The name of a solver in its own spelling; capitals are no matter.
 
     Raises
     ------
-    NotSplittable
-        It cannot, and STOTOS was asked for.
+    OptionError
+        No such solver is installed.
     """
+    if solver is None:
+        return None
+    names = {name.upper(): name for name in (STOTOS, *cp.installed_solvers())}
+    if solver.upper() not in names:
+        listed = ", ".join(names.values())
+        raise OptionError(f"solver={solver!r} is not installed; installed are {listed}.")
+    return str(names[solver.upper()])
+
+
+def _touches(settings: Settings) -> bool:
+    """Whether records are needed while solving a squared loss: only a random curvature makes its
+    quadratic form private by itself, and the correction of an anchor only the solution."""
+    return isinstance(settings.mechanism, Linear) or settings.corrects_anchor
+
+
+def _sizes(erm: ERM | DeclaredERM, settings: Settings) -> tuple[float, float]:
+    """Public sizes of θ and of the curvature of the loss of one record."""
+    if isinstance(erm, DeclaredERM):
+        return settings.distance, erm.declared.smoothness
+    kappa = sum(loss.curvature * float(np.max(weight, initial=0.0)) for loss, weight in erm.losses)
+    return settings.distance, erm.row_norm(settings.bounds) ** 2 * kappa
+
+
+def _check_stotos(erm: ERM, settings: Settings) -> None:
+    """Refuse what STOTOS cannot do, with a remedy where a term stands in the way.
+
+    Raises
+    ------
+    OptionError
+        A term cannot be split, or an option is wrong.
+    """
+    obstacle = ""
     try:
-        split(erm.variables, erm.regulariser, erm.constraints)
-    except NotSplittable:
-        if settings.solver == STOTOS:
-            raise
-        return True
-    return False
+        stotos.check_stotos(
+            erm.variables, erm.regulariser, erm.constraints, **settings.solver_options
+        )
+    except NotSplittable as error:
+        obstacle = str(error)
+    if not obstacle:
+        return
+    remedy = "Leave solver and solver_options out: the default for this problem takes the term."
+    try:
+        Backend.of(erm, replace(settings, solver=None, solver_options={}))
+    except CvxqopError as error:
+        remedy = f"CVXPY's solvers do not take it as it is either: {error}"
+    raise OptionError(f"{obstacle}. {remedy}")
 
 
-def _check_names(options: Mapping[str, Any], known: tuple[str, ...]) -> None:
+def _check_names(options: Mapping[str, Any], known: tuple[str, ...], of: str = STOTOS) -> None:
     for option in options:
         if option not in known:
             raise OptionError(
-                f"solver_options: STOTOS has no option {option!r} here; it takes "
-                f"{', '.join(known)}."
+                f"solver_options: {of} has no option {option!r} here; it takes {', '.join(known)}."
             )

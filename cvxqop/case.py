@@ -93,7 +93,7 @@ class Case:
                 **_shape(erm, settings, constants),
             ),
             radius=settings.distance,
-            accuracy=settings.accuracy if touches_records else None,
+            accuracy=settings.tolerance if touches_records else None,
         )
         guarantee = Guarantee(
             epsilon=float(settings.epsilon),
@@ -121,7 +121,7 @@ class Case:
                 settings.delta,
                 declared_sensitivity(erm, settings),
                 radius=settings.distance,
-                accuracy=settings.accuracy if touches_records else None,
+                accuracy=settings.tolerance if touches_records else None,
             ),
             assumptions=declared_assumptions_of(erm, settings, touches_records),
             caveats=caveats_of(settings, randomness.reproducible),
@@ -301,7 +301,7 @@ def _shape(erm: ERM, settings: Settings, constants: Constants) -> dict[str, Any]
 def _gradient_bound(
     erm: ERM, settings: Settings, constants: Constants, anchor: Array, offset: float | None
 ) -> float | None:
-    """G ≥ ‖∇ℓ(θ; z)‖ over C, which the linear mechanism needs and no other: from φ, B, R and C."""
+    """G ≥ ‖∇ℓ(θ; z)‖ over C, which Theorem 9 needs and no other: from φ, B, R and C."""
     if not isinstance(settings.mechanism, Linear):
         return None
     B = settings.bounds.offset if offset is None else offset
@@ -328,12 +328,16 @@ def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
     if erm.outputs is not None:
         _check_outputs(erm, settings)
     if isinstance(mechanism, Gaussian) and touches_records:
-        quadratic = all(loss.quadratic for loss, _ in erm.losses)
-        if quadratic or mechanism.stages > 1:
+        if erm.quadratic:
             raise OptionError(
-                "Gaussian: for squared losses the ensemble, and stages > 1 always, release the "
-                "quadratic form of a squared loss and repair its curvature; use a solver that "
-                "works on it (any conic solver, or STOTOS with variant='newton')."
+                "Gaussian: the ensemble releases the quadratic form of a squared loss and repairs "
+                "its curvature, and this variant of STOTOS works on the records. Leave the variant "
+                "out."
+            )
+        if mechanism.stages > 1:
+            raise OptionError(
+                "Gaussian: stages > 1 release the gradient of a squared loss again, and the "
+                f"private loss {' + '.join(erm.terms)} is not quadratic: use stages=1."
             )
 
 
@@ -349,5 +353,5 @@ def _check_outputs(erm: ERM, settings: Settings) -> None:
     if isinstance(settings.mechanism, Linear) and settings.mechanism.clip is not None:
         raise OptionError(
             f"Linear: clip cuts the slope of a loss of one number a record, and {terms} has "
-            "several. Bound the variable by a constraint, or use 'wishart' or 'gaussian'."
+            "several. Bound the variable by a constraint, or use perturbation='wishart'."
         )

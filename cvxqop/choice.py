@@ -21,6 +21,7 @@ from cvxqop.problem.anchor import resolve_anchor
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM
 from cvxqop.settings import Perturbation, Settings
+from cvxqop.solve.finite import check_finite
 from cvxqop.solve.prox import split
 from cvxqop.solve.reach import reach
 from cvxqop.solve.terms import NotSplittable
@@ -95,9 +96,12 @@ def choose(
 
     Raises
     ------
+    ProblemError
+        If a number of the public rest is not finite.
     CvxqopError
         If no candidate can be used: what stood in the way of the first.
     """
+    check_finite(erm.variables, erm.regulariser, erm.constraints)
     if settings.radius is None:
         settings = replace(settings, radius=default_radius(erm, settings))
     if settings.perturbation != "auto":

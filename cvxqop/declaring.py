@@ -19,7 +19,8 @@ def declared_sensitivity(erm: DeclaredERM, settings: Settings) -> Sensitivity:
 
     Rank one in `Sensitivity` means that every Hessian of a record has one and the same direction.
     A declared rank of one says less, unless the loss is quadratic, or θ is a number; it counts as
-    two with the trace of one. The linear mechanism also needs gradients of one direction.
+    two with the trace of one: Theorem 6 takes T, not ρ. Theorem 9 also needs gradients of one
+    direction.
     """
     declared, d = erm.declared, erm.dimension
     rank, trace = declared.rank(d), declared.trace_bound(d)

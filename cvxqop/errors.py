@@ -24,6 +24,7 @@ __all__ = [
     "CalibrationError",
     "CvxqopError",
     "OptionError",
+    "PlanError",
     "PrivacyWarning",
     "PrivateSolverError",
     "ProblemError",
@@ -51,6 +52,13 @@ class BudgetError(CvxqopError, RuntimeError):
     """A release would cost more privacy than is left, or a saved budget cannot be trusted.
 
     Raised before any noise is drawn; nothing is charged.
+    """
+
+
+class PlanError(CvxqopError, RuntimeError):
+    """A plan cannot be run: its problem is no longer the one that the noise was calibrated for.
+
+    Nothing was charged and no noise was drawn.
     """
 
 

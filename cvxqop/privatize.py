@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import cvxpy as cp
@@ -25,6 +26,7 @@ from cvxqop.problem.declared import Declared
 from cvxqop.problem.declared_reading import read_declared
 from cvxqop.problem.describe import describe
 from cvxqop.problem.erm import ERM
+from cvxqop.problem.snapshot import Snapshot
 from cvxqop.settings import Perturbation, Settings
 from cvxqop.solution import Plan, PrivateLoss, PrivateSolution
 from cvxqop.spend import release_quadratic, spend
@@ -38,6 +40,7 @@ def privatize(
     problem: cp.Problem,
     *,
     private: Sequence[Any],
+    public: Sequence[Any] = (),
     bounds: Bounds | None = None,
     epsilon: float,
     delta: float,
@@ -70,8 +73,13 @@ def privatize(
         hinge, multinomial logistic, or ``declared``) plus any convex public regulariser, subject to
         any convex public constraints.
     private : list
-        The private arrays (matched by value), constants or parameters (by identity). Row i of each
-        belongs to record i.
+        The private arrays (matched by value), constants or parameters (by identity); also lists of
+        numbers, pandas and polars objects. Row i of each belongs to record i.
+    public : list
+        Arrays, constants or parameters of the problem that everyone may know. An array that could
+        hold records and is in neither list is refused: under replace_one one with an axis as long
+        as there are records, under add_remove every one. Under add_remove also the variables that
+        occur beside the loss only, whose shape is released with them.
     bounds : Bounds
         Public bounds on a record, in the units of the data; records beyond them are clipped. There
         is no default: bounds are never read from the data. Only ``declared`` takes their place.
@@ -88,13 +96,14 @@ def privatize(
         Hint D0 for ‖θ̂ − θ0‖ in units of θ; used to choose free parameters only. None is B/R where
         the loss has an offset (regression), else 2√D/R (classification); at most the reach of C.
     accuracy : float
-        Certified distance Δ of the solve to the exact perturbed minimiser, in units of θ, for
+        Certified distance Δ of the solve to the exact perturbed minimiser over the radius D0, for
         losses that are not quadratic: the release adds N(0, σ_rel² I), σ_rel about 14 to 30 times
-        Δ/μ, μ that of a Gaussian mechanism with (ε, δ). At least 10⁻¹² radius.
+        Δ/μ, μ that of a Gaussian mechanism with (ε, δ). At least 10⁻¹².
     nonfinite : {"raise", "zero"}
-        A record with NaN or infinity is refused, or becomes a zero row.
+        A record with NaN or infinity is refused, or becomes a zero row. What is missing (pd.NA, a
+        null, a masked entry of ``glm_loss``) counts as NaN.
     solver : str, optional
-        Any installed CVXPY solver; None chooses.
+        Any installed CVXPY solver, capitals or not, or "STOTOS"; None chooses.
     solver_options : dict, optional
         Passed to the solver.
     seed : None, int or numpy.random.Generator
@@ -106,8 +115,8 @@ def privatize(
         Constants of a convex, smooth private loss that is not recognised, in place of ``bounds``.
         The guarantee then rests on them, because nothing is clipped, and the solution says so.
     accept_solver_accuracy : bool
-        For declared losses: release an answer that could not be certified to be within
-        ``accuracy``. The guarantee then rests on the solver, and the solution says so.
+        For declared losses: release an answer that could not be certified to be within Δ. The
+        guarantee then rests on the solver, and the solution says so.
     verbose : bool
         Progress for the holder of the data; not private.
     **unknown
@@ -152,7 +161,7 @@ def privatize(
     True
     """
     options = {
-        "private": private, "bounds": bounds, "epsilon": epsilon, "delta": delta,
+        "private": private, "public": public, "bounds": bounds, "epsilon": epsilon, "delta": delta,
         "adjacency": adjacency, "perturbation": perturbation, "anchor": anchor, "radius": radius,
         "accuracy": accuracy, "nonfinite": nonfinite, "solver": solver,
         "solver_options": {} if solver_options is None else solver_options, "seed": seed,
@@ -184,6 +193,9 @@ def plan(problem: cp.Problem, **options: Any) -> Plan:
     case, backend, candidates = prepare(problem, options)
     erm, settings = case.erm, case.settings
     _warn_of_a_large_delta(settings)
+    private = set(erm.private_leaves)
+    with _cvxpy.SHARED:
+        snapshot = Snapshot(problem, private.__contains__)
     return Plan(
         guarantee=case.guarantee,
         dimension=erm.dimension,
@@ -192,8 +204,19 @@ def plan(problem: cp.Problem, **options: Any) -> Plan:
         solver=backend.name,
         warnings=warnings_of(erm, settings, case.mechanism),
         candidates=candidates,
-        _execute=lambda: spend(case, backend),
+        _execute=partial(_run, problem, case, backend, snapshot),
     )
+
+
+def _run(problem: cp.Problem, case: Case, backend: Backend, snapshot: Snapshot) -> PrivateSolution:
+    """Spend, and write the release into the problem; what an earlier solve left there is gone
+    before anything is charged."""
+    with _cvxpy.SHARED:
+        snapshot.check()
+    _cvxpy.clear_outcome(problem)
+    solution = spend(case, backend)
+    _cvxpy.write_release(problem, solution.values)
+    return solution
 
 
 def prepare(
@@ -202,10 +225,14 @@ def prepare(
     """The problem with its mechanism, its solver, and what else could have been chosen: what a
     plan runs, and what an audit looks at."""
     settings = Settings.of(options)
-    erm = _read(problem, settings.private, settings.adjacency, settings.declared)
-    settings, candidates = choose(erm, settings)
-    backend = Backend.of(erm, settings)
-    case = Case.of(erm, settings, touches_records=backend.touches_records)
+    with _cvxpy.SHARED:
+        erm = _read(
+            problem, settings.private, settings.public, settings.adjacency, settings.declared
+        )
+        _cvxpy.claim_ids([problem.objective, *problem.constraints])
+        settings, candidates = choose(erm, settings)
+        backend = Backend.of(erm, settings)
+        case = Case.of(erm, settings, touches_records=backend.touches_records)
     return case, backend, candidates
 
 
@@ -255,12 +282,27 @@ def private_loss(
     """
     settings = Settings.of(options)
     _warn_of_a_large_delta(settings)
+    with _cvxpy.SHARED:
+        case, backend = _prepare_loss(expression, regularizer, constraints, settings)
+    return release_quadratic(case, backend)
+
+
+def _prepare_loss(
+    expression: cp.Expression,
+    regularizer: cp.Expression | None,
+    constraints: Sequence[cp.Constraint] | None,
+    settings: Settings,
+) -> tuple[Case, Backend]:
+    """The private loss alone with its mechanism, and the solver of its stages."""
     if settings.declared is not None:
         raise OptionError(
             "declared: pass the whole problem to privatize; where the declared loss is quadratic, "
             "the solution has the released loss in solution.private_loss."
         )
-    erm = analysis.read_expression(expression, settings.private, adjacency=settings.adjacency)
+    erm = analysis.read_expression(
+        expression, settings.private, public=settings.public, adjacency=settings.adjacency
+    )
+    _cvxpy.claim_ids([expression])
     if not erm.quadratic:
         raise ProblemError(
             f"The private loss {' + '.join(erm.terms)} is not quadratic, and the perturbed loss is "
@@ -269,7 +311,9 @@ def private_loss(
     if regularizer is not None or constraints:
         whole = expression if regularizer is None else expression + regularizer
         problem = cp.Problem(cp.Minimize(whole), list(constraints or []))
-        erm = analysis.read(problem, settings.private, adjacency=settings.adjacency)
+        erm = analysis.read(
+            problem, settings.private, public=settings.public, adjacency=settings.adjacency
+        )
     settings, _ = choose(erm, settings, releases_quadratic=True)
     if isinstance(settings.mechanism, Linear):
         raise OptionError(
@@ -282,7 +326,7 @@ def private_loss(
             "solver_options: variant='plain' and 'svrg' work on the records; a private loss is "
             "made from their quadratic form. Leave the variant out."
         )
-    return release_quadratic(Case.of(erm, settings), backend)
+    return Case.of(erm, settings), backend
 
 
 class Reading(str):
@@ -299,6 +343,7 @@ def explain(
     problem: cp.Problem,
     private: Sequence[Any],
     *,
+    public: Sequence[Any] = (),
     adjacency: str = "replace_one",
     declared: Declared | None = None,
 ) -> Reading:
@@ -314,15 +359,20 @@ def explain(
     >>> print(cvxqop.explain(problem, private=[X, y]).splitlines()[0])
     Private loss, a sum over records of φ(a'θ + c):
     """
-    return Reading(describe(_read(problem, private, adjacency, declared)))
+    with _cvxpy.SHARED:
+        return Reading(describe(_read(problem, private, public, adjacency, declared)))
 
 
 def _read(
-    problem: cp.Problem, private: Sequence[Any], adjacency: str, declared: Declared | None
+    problem: cp.Problem,
+    private: Sequence[Any],
+    public: Sequence[Any],
+    adjacency: str,
+    declared: Declared | None,
 ) -> ERM:
     if declared is None:
-        return analysis.read(problem, private, adjacency=adjacency)
-    return read_declared(problem, private, declared, adjacency=adjacency)
+        return analysis.read(problem, private, public=public, adjacency=adjacency)
+    return read_declared(problem, private, declared, public=public, adjacency=adjacency)
 
 
 def _warn_of_a_large_delta(settings: Settings) -> None:
@@ -337,6 +387,4 @@ def _warn_of_a_large_delta(settings: Settings) -> None:
 
 def _solve_method(problem: cp.Problem, **options: Any) -> PrivateSolution:
     """``problem.solve(method="QOP", …)``: as :func:`privatize`; value and duals stay None."""
-    solution = plan(problem, **options).run()
-    _cvxpy.mark_optimal(problem)
-    return solution
+    return plan(problem, **options).run()

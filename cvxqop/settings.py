@@ -23,6 +23,7 @@ from cvxqop.problem.declared import Declared
 __all__ = ["Settings"]
 
 ADJACENCIES = ("replace_one", "add_remove")
+FINEST = 1e-12
 Perturbation = Wishart | Gaussian | Linear
 PERTURBATIONS: dict[str, type[Perturbation]] = {
     "wishart": Wishart,
@@ -36,6 +37,7 @@ class Settings:
     """Everything that a caller of :func:`cvxqop.privatize` may state; see there."""
 
     private: Sequence[Any]
+    public: Sequence[Any] = ()
     bounds: Bounds = None  # type: ignore[assignment]  # absent beside `declared` only
     epsilon: float
     delta: float
@@ -76,6 +78,11 @@ class Settings:
                 "private must be a list of arrays, constants or parameters, such as "
                 f"private=[X, y], not {type(self.private).__name__}."
             )
+        if not isinstance(self.public, list | tuple):
+            raise OptionError(
+                "public must be a list of arrays, constants, parameters or variables, such as "
+                f"public=[G], not {type(self.public).__name__}."
+            )
         if self.declared is not None or self.accept_solver_accuracy:
             self._check_declared()
         elif not isinstance(self.bounds, Bounds):
@@ -90,11 +97,10 @@ class Settings:
         check_privacy(self.epsilon, self.delta)
         if not (0.0 < self.distance < math.inf):
             raise OptionError(f"radius must be positive and finite, got {self.radius!r}.")
-        if not 1e-12 * self.distance <= self.accuracy < math.inf:
+        if not FINEST <= self.accuracy < math.inf:
             raise OptionError(
-                f"accuracy must lie between 1e-12 times the radius and infinity, got "
-                f"{self.accuracy!r}: it is a distance in units of θ that double precision must be "
-                "able to certify."
+                f"accuracy must lie between {FINEST:g} and infinity, got {self.accuracy!r}: times "
+                "the radius it is a distance that double precision must be able to certify."
             )
         _check_choice("adjacency", self.adjacency, ADJACENCIES)
         _check_choice("nonfinite", self.nonfinite, ("raise", "zero"))
@@ -140,6 +146,11 @@ class Settings:
     def distance(self) -> float:
         """D0, what ‖θ̂ − θ0‖ is taken to be: ``radius``, and 1 before it is settled."""
         return 1.0 if self.radius is None else float(self.radius)
+
+    @property
+    def tolerance(self) -> float:
+        """Δ = accuracy · D0, the certified distance of a solve in units of θ."""
+        return float(self.accuracy) * self.distance
 
     @property
     def mechanism(self) -> Perturbation:

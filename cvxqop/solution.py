@@ -1,4 +1,4 @@
-"""What a person reads: the guarantee, the plan, the private loss and the private solution.
+"""What a person reads: the plan, the private loss and the private solution.
 
 Nothing on these objects was computed from records, except what has been released: the values of
 the variables and, for a quadratic loss, the perturbed quadratic form.
@@ -6,20 +6,23 @@ the variables and, for a quadratic loss, the perturbed quadratic form.
 
 from __future__ import annotations
 
+import copy
 import html
 import json
 import math
-import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
+from cvxqop.guarantee import Guarantee, wrapped
+from cvxqop.perturbed_loss import PrivateLoss
 from cvxqop.privacy.mechanism import Mechanism
+from cvxqop.travel import Description, deep_copies, distinct_names, read_only
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,77 +34,12 @@ __all__ = ["Guarantee", "Plan", "PrivateLoss", "PrivateSolution"]
 Array = npt.NDArray[np.float64]
 
 
-def _wrapped(name: str, text: str) -> list[str]:
-    """A named entry that fits a terminal of 88 columns."""
-    return textwrap.wrap(text, 88, initial_indent=f"  {name:<12}", subsequent_indent=" " * 14)
-
-
-@dataclass(frozen=True, eq=False)
-class Guarantee:
-    """What is promised, by which mechanism, and under which assumptions.
-
-    Attributes
-    ----------
-    epsilon, delta : float
-        The release is (ε, δ)-differentially private.
-    adjacency : {"replace_one", "add_remove"}
-        What neighbouring data sets are.
-    mechanism : Mechanism
-        The calibrated mechanism: all of its numbers are public.
-    assumptions : tuple of str
-        What the promise rests on, in sentences.
-    caveats : tuple of str
-        Reasons why this release is not private at all (a seed, bounds read from the data).
-    certified : bool
-        False where the accuracy of a solver that saw records is trusted and not certified.
-    """
-
-    epsilon: float
-    delta: float
-    adjacency: str
-    mechanism: Mechanism
-    assumptions: tuple[str, ...]
-    caveats: tuple[str, ...] = ()
-    certified: bool = True
-
-    @property
-    def private(self) -> bool:
-        """False when a seed was given or the bounds were read from the data."""
-        return not self.caveats
-
-    def profile(self, epsilon: npt.ArrayLike) -> Array:
-        """The privacy profile δ(ε) of the mechanism, rounded up."""
-        return self.mechanism.profile(epsilon)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and strings, for JSON."""
-        return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "adjacency": self.adjacency,
-            "private": self.private,
-            "mechanism": self.mechanism.describe(),
-            "assumptions": list(self.assumptions),
-            "caveats": list(self.caveats),
-        }
-
-    def lines(self) -> list[str]:
-        """The guarantee as text."""
-        m = self.mechanism
-        promise = f"({self.epsilon:g}, {self.delta:g})-differential privacy, {self.adjacency}"
-        rows = [("NOT PRIVATE", caveat) for caveat in self.caveats]
-        rows += [("guarantee" if self.private else "would be", promise), *m.summary()]
-        if m.release is not None:
-            known = "certified" if self.certified else "trusted to be"
-            text = f"{known} within {m.release.accuracy:g} of the exact solution, then N(0, σ_rel²)"
-            rows.append(("release", f"{text}, σ_rel = {m.release.scale:.6g}"))
-        rows += [("assumes" if i == 0 else "", text) for i, text in enumerate(self.assumptions)]
-        return [line for name, text in rows for line in _wrapped(name, text)]
-
-
 @dataclass(frozen=True, eq=False)
 class Plan:
     """All that can be known before the budget is spent. Made by :func:`cvxqop.plan`.
+
+    It may be run from several threads: each run is a release of its own, and the variables hold
+    one of them whole. A copy is the plan itself, and it does not pickle, because it holds records.
 
     Attributes
     ----------
@@ -177,6 +115,18 @@ class Plan:
         """Spend: draw fresh noise, solve, and write the release into the variables."""
         return self._execute()
 
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "A plan does not pickle: it holds the records, and a budget that exists once. Make it "
+            "anew where it is to run, with cvxqop.plan(…); what run() returns may be pickled."
+        )
+
     def __str__(self) -> str:
         rows = [("solver", self.solver)]
         bound = self.excess_risk_bound()
@@ -194,77 +144,8 @@ class Plan:
             rows.append(("candidates" if i == 0 else "", candidate.text))
         rows += [("warning", text) for text in self.warnings]
         lines = ["Plan (nothing has been spent)", *self.guarantee.lines()]
-        lines += [line for name, text in rows for line in _wrapped(name, text)]
+        lines += [line for name, text in rows for line in wrapped(name, text)]
         return "\n".join(lines)
-
-    __repr__ = __str__
-
-
-@dataclass(frozen=True, eq=False)
-class PrivateLoss:
-    """A perturbed quadratic loss that is itself private (theory §6).
-
-    f(θ) = g̃'(θ − θ0) + ½(θ − θ0)'H̃(θ − θ0) has been released; whatever is computed from it is
-    post-processing. Use `expression` in any CVXPY problem, with any convex regulariser and
-    constraints, as often as wanted, at no further privacy cost.
-
-    Attributes
-    ----------
-    hessian : ndarray, shape (D, D)
-        H̃, positive definite.
-    gradient : ndarray, shape (D,)
-        g̃, the gradient at the anchor.
-    anchor : ndarray, shape (D,)
-        θ0.
-    variables : tuple of Variable
-        θ, stacked in this order, each flattened column by column.
-    guarantee : Guarantee
-        What was paid, and under which assumptions.
-
-    Examples
-    --------
-    >>> import cvxpy as cp, cvxqop, numpy as np
-    >>> X, y = np.eye(4)[:, :2], np.ones(4)
-    >>> theta = cp.Variable(2)
-    >>> loss = cvxqop.private_loss(
-    ...     cp.sum_squares(X @ theta - y), private=[X, y], epsilon=1.0, delta=1e-6,
-    ...     bounds=cvxqop.Bounds(row_norm=1.0, offset=1.0),
-    ... )
-    >>> problem = cp.Problem(cp.Minimize(loss.expression + cp.norm1(theta)), [theta >= 0])
-    >>> value = problem.solve()
-    """
-
-    hessian: Array
-    gradient: Array
-    anchor: Array
-    variables: tuple[cp.Variable, ...]
-    guarantee: Guarantee
-
-    @cached_property
-    def expression(self) -> cp.Expression:
-        """f as a convex CVXPY expression in the variables of the loss."""
-        theta = cp.hstack([cp.vec(variable, order="F") for variable in self.variables])
-        linear = self.gradient - self.hessian @ self.anchor
-        constant = 0.5 * self.anchor @ self.hessian @ self.anchor - self.gradient @ self.anchor
-        return 0.5 * cp.quad_form(theta, cp.psd_wrap(self.hessian)) + linear @ theta + constant
-
-    @property
-    def epsilon(self) -> float:
-        """ε that was paid."""
-        return self.guarantee.epsilon
-
-    @property
-    def delta(self) -> float:
-        """δ that was paid."""
-        return self.guarantee.delta
-
-    def profile(self, epsilon: npt.ArrayLike) -> Array:
-        """δ(ε) of the release, rounded up."""
-        return self.guarantee.profile(epsilon)
-
-    def __str__(self) -> str:
-        names = ", ".join(v.name() for v in self.variables)
-        return "\n".join([f"Private quadratic loss of {names}", *self.guarantee.lines()])
 
     __repr__ = __str__
 
@@ -273,10 +154,16 @@ class PrivateLoss:
 class PrivateSolution:
     """A differentially private minimiser. Made by :func:`cvxqop.privatize`.
 
+    ``solution[variable]`` is the release of a variable. Deep copies and pickles hold no record and
+    no other value of a variable; theirs are found by the same variable as long as it has the same
+    number (CVXPY's ``id``), name and shape. In `to_dict`, `to_json` and print, of several variables
+    with one name all but the first are called name#2, name#3, …
+
     Attributes
     ----------
-    values : dict {variable: ndarray}
-        The release: the variables of the private loss, and those of the public rest.
+    values : mapping {variable: ndarray}
+        The release: the variables of the private loss, and those of the public rest. The arrays
+        are read-only and share no memory with the values of the variables.
     guarantee : Guarantee
         What is promised, by which mechanism, under which assumptions.
     solver : str
@@ -289,9 +176,39 @@ class PrivateSolution:
     guarantee: Guarantee
     solver: str
     private_loss: PrivateLoss | None = field(default=None, repr=False)
+    _origins: tuple[Description, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        values = {variable: read_only(value) for variable, value in self.values.items()}
+        object.__setattr__(self, "values", MappingProxyType(values))
+        if not self._origins:
+            origins = tuple(Description.of(variable) for variable in values)
+            object.__setattr__(self, "_origins", origins)
 
     def __getitem__(self, variable: cp.Variable) -> Any:
-        return self.values[variable]
+        """The release of a variable.
+
+        Raises
+        ------
+        KeyError
+            If the variable is not of this release; the message names those that are.
+        """
+        if isinstance(variable, cp.Variable):
+            if variable in self.values:
+                return self.values[variable]
+            wanted = Description.of(variable).identity
+            found = [
+                value
+                for origin, value in zip(self._origins, self.values.values(), strict=True)
+                if origin.identity == wanted
+            ]
+            if len(found) == 1:
+                return found[0]
+        held = [f"{origin.name} of shape {origin.shape}" for origin in self._origins]
+        raise KeyError(
+            f"This is no variable of the release, which holds {', '.join(held)}. A copy or a "
+            "pickle is asked with the variable it was made for, or with one of solution.values."
+        )
 
     @property
     def epsilon(self) -> float:
@@ -337,10 +254,42 @@ class PrivateSolution:
         """δ(ε) of the release, rounded up."""
         return self.guarantee.profile(epsilon)
 
+    def _named(self) -> list[tuple[str, Array]]:
+        return list(zip(distinct_names(self.values), self.values.values(), strict=True))
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PrivateSolution:
+        values = dict(zip(deep_copies(self.values, memo), self.values.values(), strict=True))
+        loss = copy.deepcopy(self.private_loss, memo)
+        return PrivateSolution(values, self.guarantee, self.solver, loss, self._origins)
+
+    def __getstate__(self) -> dict[str, Any]:
+        variables, loss = list(self.values), self.private_loss
+        own = {variable: k for k, variable in enumerate(variables)}
+        return {
+            "origins": self._origins,
+            "values": list(self.values.values()),
+            "guarantee": self.guarantee,
+            "solver": self.solver,
+            "loss": loss and (loss.numbers(), [own[v] for v in loss.variables], loss.guarantee),
+        }
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        variables = [origin.variable() for origin in state["origins"]]
+        values = dict(zip(variables, state["values"], strict=True))
+        loss = None
+        if state["loss"] is not None:
+            (H, g, anchor), positions, guarantee = state["loss"]
+            chosen = tuple(variables[k] for k in positions)
+            loss = PrivateLoss(H, g, anchor, chosen, guarantee)
+        self.__init__(values, state["guarantee"], state["solver"], loss, state["origins"])  # type: ignore[misc]
+
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings, ready for ``json.dumps``."""
         return {
-            "values": {v.name(): np.asarray(x).tolist() for v, x in self.values.items()},
+            "values": {name: value.tolist() for name, value in self._named()},
             "solver": self.solver,
             "certificate": self.certificate,
             **self.guarantee.to_dict(),
@@ -348,9 +297,9 @@ class PrivateSolution:
 
     def __str__(self) -> str:
         lines = ["Private solution", *self.guarantee.lines(), f"  {'solver':<12}{self.solver}"]
-        for variable, value in self.values.items():
-            text = np.array2string(np.asarray(value), precision=6, threshold=12, max_line_width=72)
-            lines.append(f"  {variable.name():<12}{text.replace(chr(10), chr(10) + ' ' * 14)}")
+        for name, value in self._named():
+            text = np.array2string(value, precision=6, threshold=12, max_line_width=72)
+            lines.append(f"  {name:<12}{text.replace(chr(10), chr(10) + ' ' * 14)}")
         return "\n".join(lines)
 
     __repr__ = __str__

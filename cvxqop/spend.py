@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,14 +12,15 @@ from cvxpy.error import SolverError
 from cvxqop import _cvxpy
 from cvxqop.backend import STOTOS, Backend
 from cvxqop.case import Case
-from cvxqop.errors import AccuracyError, CvxqopError, PrivateSolverError, sealed
+from cvxqop.errors import AccuracyError, PrivateSolverError, sealed
+from cvxqop.feasible_release import feasible_release, unreleased
 from cvxqop.privacy.gaussian import CalibratedGaussian
 from cvxqop.privacy.grid import Grid
 from cvxqop.privacy.mechanism import Draw
 from cvxqop.privacy.symmetric import SymmetricDraw
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.solution import PrivateLoss, PrivateSolution
-from cvxqop.solve import cone_engine, conic, monitor, prox, stotos
+from cvxqop.solve import cone_engine, conic, monitor, stotos
 from cvxqop.solve.answer import Answer
 from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.multinomial import SoftmaxSum
@@ -34,15 +34,12 @@ Array = npt.NDArray[np.float64]
 
 @sealed
 def spend(case: Case, backend: Backend) -> PrivateSolution:
-    """Run a plan: draw, solve, release, and write the release into the variables."""
+    """Run a plan: draw, solve, release. Nothing is written into a variable here."""
     if not backend.touches_records:
-        solution = _from_quadratic(case, backend)
-    elif isinstance(case.erm, DeclaredERM):
-        solution = from_function(case, case.erm, backend)
-    else:
-        solution = _from_records(case, backend)
-    _cvxpy.write_values(solution.values)
-    return solution
+        return _from_quadratic(case, backend)
+    if isinstance(case.erm, DeclaredERM):
+        return from_function(case, case.erm, backend)
+    return _from_records(case, backend)
 
 
 def release_quadratic(case: Case, backend: Backend) -> PrivateLoss:
@@ -107,7 +104,7 @@ def _from_quadratic(case: Case, backend: Backend) -> PrivateSolution:
             "can be solved again, with any solver, at no further cost.",
             loss,
         )
-    values = {**case.erm.unstack(answer.theta), **answer.auxiliary}
+    values = _cvxpy.released({**case.erm.unstack(answer.theta), **answer.auxiliary})
     return PrivateSolution(values, case.guarantee, backend.name, private_loss=loss)
 
 
@@ -116,13 +113,16 @@ def _solve_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> Answer:
     quadratic = Quadratic(loss.hessian, loss.gradient, loss.anchor)
     rest = (erm.variables, erm.regulariser, erm.constraints)
     if backend.name == STOTOS:
-        return stotos.solve_stotos(
+        answer = stotos.solve_stotos(
             quadratic,
             *rest,
-            accuracy=case.settings.accuracy,
+            accuracy=case.settings.tolerance,
             progress=case.settings.verbose,
             **backend.options,
         )
+        if what := answer.fault(*rest):
+            raise SolverError(f"the answer of STOTOS {what}; try another solver")
+        return answer
     return conic.solve_conic(quadratic, *rest, solver=backend.name, solver_options=backend.options)
 
 
@@ -157,10 +157,11 @@ def _from_records(case: Case, backend: Backend) -> PrivateSolution:
     }
     try:
         if backend.over_cones:
-            answer = cone_engine.solve_over_cones(perturbed(draw), *rest, **common)
+            size = case.settings.distance
+            answer = cone_engine.solve_over_cones(perturbed(draw), *rest, size=size, **common)
         else:
             answer = stotos.solve_stotos(perturbed(draw), *rest, seed=sampling, **common)
-    except CvxqopError:
+    except AccuracyError:
         raise
     except Exception:  # whatever it says, it depends on records
         raise AccuracyError(monitor.failure("the solver failed")) from None
@@ -170,10 +171,7 @@ def _from_records(case: Case, backend: Backend) -> PrivateSolution:
             "the release needs. Nothing was released, and the charge for this draw stands. Leave "
             "out finish=False, or take more iterations."
         )
+    if not answer.finite:
+        raise AccuracyError(unreleased("is not finite"))
     theta = release.apply(answer.theta, noise)
-    if backend.over_cones:
-        back = cone_engine.nearest(*rest, theta)
-    else:
-        back = Answer(prox.split(erm.variables, None, erm.constraints).project(theta).point)
-    values: dict[Any, Any] = {**erm.unstack(np.asarray(back.theta)), **back.auxiliary}
-    return PrivateSolution(values, case.guarantee, backend.name)
+    return PrivateSolution(feasible_release(erm, theta), case.guarantee, backend.name)

@@ -16,13 +16,15 @@ from cvxpy.error import SolverError
 from cvxqop.backend import STOTOS, Backend
 from cvxqop.case import Case
 from cvxqop.errors import AccuracyError, OptionError, ProblemError
+from cvxqop.feasible_release import feasible_release, unreleased
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.solution import PrivateSolution
-from cvxqop.solve import cone_engine, conic, prox, stotos
-from cvxqop.solve.answer import Answer
+from cvxqop.solve import cone_engine, conic, stotos
 from cvxqop.solve.function import Function, PerturbedFunction
 from cvxqop.solve.monitor import PrecisionError, failure
+from cvxqop.solve.prox import NotSplittable, splits
 from cvxqop.solve.quadratic import Quadratic
+from cvxqop.solve.solvers import compiles
 
 __all__ = ["from_function"]
 
@@ -56,12 +58,9 @@ def from_function(case: Case, erm: DeclaredERM, backend: Backend) -> PrivateSolu
         raise AccuracyError(str(error)) from None
     except Exception:  # whatever it says, it depends on records
         raise AccuracyError(failure("the solver failed")) from None
-    theta = release.apply(theta, noise)
-    if backend.over_cones:
-        back = cone_engine.nearest(erm.variables, erm.regulariser, erm.constraints, theta)
-    else:
-        back = Answer(_projected(erm, theta))
-    values: dict[Any, Any] = {**erm.unstack(back.theta), **back.auxiliary}
+    if not np.all(np.isfinite(theta)):
+        raise AccuracyError(unreleased("is not finite"))
+    values = feasible_release(erm, release.apply(theta, noise))
     return PrivateSolution(values, case.guarantee, backend.name)
 
 
@@ -75,15 +74,15 @@ def _solved(
 ) -> Array:
     """The minimiser for this draw: by STOTOS, from a conic solver's answer where one was asked for
     or where STOTOS alone did not get there."""
-    trusting = case.settings.accept_solver_accuracy
+    trusting, release = case.settings.accept_solver_accuracy, case.mechanism.release
+    size, rest = case.settings.distance, (erm.variables, erm.regulariser, erm.constraints)
+    assert release is not None
 
     def certified(start: Array | None, options: Any) -> Array:
         answer = stotos.solve_stotos(
             smooth,
-            erm.variables,
-            erm.regulariser,
-            erm.constraints,
-            accuracy=case.settings.accuracy,
+            *rest,
+            accuracy=release.accuracy,
             start=start,
             seed=sampling,
             cholesky=factor,
@@ -91,16 +90,15 @@ def _solved(
             **options,
         )
         assert answer.distance is not None
-        assert answer.distance <= case.settings.accuracy
+        assert answer.distance <= release.accuracy
         return answer.theta
 
     if backend.over_cones:
         return cone_engine.solve_over_cones(
             smooth,
-            erm.variables,
-            erm.regulariser,
-            erm.constraints,
-            accuracy=case.settings.accuracy,
+            *rest,
+            size=size,
+            accuracy=release.accuracy,
             cholesky=factor,
             progress=case.settings.verbose,
             **backend.options,
@@ -109,22 +107,33 @@ def _solved(
         try:
             return certified(None, backend.options)
         except PrecisionError:
-            start = _conic(erm, smooth, None, {})
+            start = _conic(erm, smooth, size, None, {})
         options = backend.options
     else:
-        start, options = _conic(erm, smooth, backend.name, backend.options), {}
+        start, options = _conic(erm, smooth, size, backend.name, backend.options), {}
+    if trusting and start is None and not splits(*rest):
+        raise AccuracyError(_unanswered(backend.name))
     try:
         return certified(start, options)
-    except (AccuracyError, OptionError):
+    except (AccuracyError, NotSplittable):
         if trusting and start is not None:
             return start
         raise
 
 
+def _unanswered(name: str) -> str:
+    return (
+        f"solver {name} found no finite and feasible answer to the perturbed problem; nothing was "
+        "released and the privacy charge stands. Another solver, or other solver_options, may find "
+        "one. This failure depends on the data: it is for the holder of the data only"
+    )
+
+
 def _conic(
-    erm: DeclaredERM, smooth: PerturbedFunction, name: str | None, options: Any
+    erm: DeclaredERM, smooth: PerturbedFunction, size: float, name: str | None, options: Any
 ) -> Array | None:
-    """The answer of a solver of CVXPY, None if it failed."""
+    """The answer of a solver of CVXPY for a θ of about ``size``, finite and feasible; None if it
+    failed."""
     form = Quadratic(smooth.S, smooth.a, smooth.anchor)
     objective = erm.term if erm.regulariser is None else erm.term + erm.regulariser
     try:
@@ -136,23 +145,12 @@ def _conic(
             solver=name,
             solver_options=options,
             scale=smooth.curvature,
+            size=size,
             polish=False,
         )
     except SolverError:
         return None
-    return answer.theta if np.all(np.isfinite(answer.theta)) else None
-
-
-def _projected(erm: DeclaredERM, theta: Array) -> Array:
-    """The point of C next to the release: post-processing."""
-    try:
-        return prox.split(erm.variables, None, erm.constraints).project(theta).point
-    except OptionError:
-        form = Quadratic(np.eye(len(theta)), np.zeros(len(theta)), theta)
-    try:
-        return conic.solve_conic(form, erm.variables, None, erm.constraints).theta
-    except SolverError:
-        return theta
+    return answer.theta
 
 
 def _check_derivatives(function: Function, anchor: Array) -> None:
@@ -181,18 +179,15 @@ def _check_cones(erm: DeclaredERM, backend: Backend) -> None:
     Raises
     ------
     OptionError
-        Names the solver.
+        Names the solver, and those that can.
     """
     theta = conic.stacked(erm.variables)
     objective = erm.term + cp.sum_squares(theta)
     problem = cp.Problem(cp.Minimize(objective), list(erm.constraints))
-    fits = True
-    try:
-        problem.get_problem_data(backend.name, ignore_dpp=True, solver_opts={})
-    except Exception:  # the words of CVXPY may hold rows
-        fits = False
-    if not fits:
-        raise OptionError(
-            f"solver={backend.name!r} cannot take the private loss {' + '.join(erm.terms)}. Use "
-            "solver='CLARABEL', or leave solver out."
-        )
+    if compiles(problem, backend.name):
+        return
+    others = [repr(name) for name in cp.installed_solvers() if compiles(problem, name)]
+    remedy = f"use {' or '.join(others)}" if others else "write it with other atoms"
+    raise OptionError(
+        f"solver={backend.name!r} cannot take the private loss {' + '.join(erm.terms)}: {remedy}."
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from cvxqop.privacy.calibrated_wishart import CalibratedWishart
 from cvxqop.privacy.gaussian import CalibratedGaussian, Gaussian
@@ -18,6 +19,9 @@ __all__ = ["assumptions_of", "caveats_of", "declared_assumptions_of", "ridge_of"
 
 PRECISION = 3e-8
 """Part of a displacement that double precision can tell apart: about 2√(machine epsilon)."""
+
+NOTICED = 0.1
+"""Noise of the release over that of the perturbation that an advised accuracy leaves at most."""
 
 NEIGHBOURS = {
     "replace_one": "Neighbouring data sets differ in the values of one record; n is public.",
@@ -104,7 +108,7 @@ def declared_assumptions_of(
     if settings.accept_solver_accuracy:
         sentences.append(
             "The solver's accuracy was trusted, not certified: its answer is within "
-            f"{settings.accuracy:g} of the exact solution of the perturbed problem."
+            f"{settings.tolerance:g} of the exact solution of the perturbed problem."
         )
     if erm.scale_statement is not None:
         sentences.append(erm.scale_statement)
@@ -181,12 +185,24 @@ def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str
         )
     if mechanism.release is not None and ridge > 0.0:
         displacement = mechanism.guard_scale * math.sqrt(mechanism.sensitivity.parameters) / ridge
-        finest = PRECISION * displacement
+        finest = PRECISION * displacement / radius
+        spread = mechanism.release.scale * math.sqrt(mechanism.sensitivity.parameters)
         if settings.accuracy < finest:
-            rounded = 10.0 ** math.ceil(math.log10(finest))
             warnings.append(
                 f"the noise moves the answer by about {displacement:.2g}; double precision may not "
-                f"be able to certify an accuracy of {settings.accuracy:g} beside that, and the run "
-                f"would end without a release. accuracy={rounded:g} costs next to nothing"
+                f"be able to certify it to {settings.tolerance:.2g}, accuracy times the radius, "
+                "and the run would end without a release. "
+                f"accuracy={_power_of_ten(finest, math.ceil):g} costs next to nothing"
+            )
+        elif spread > displacement > 0.0 and settings.accuracy > 10.0 * finest:
+            finer = max(settings.accuracy * NOTICED * displacement / spread, finest)
+            warnings.append(
+                f"the release adds noise of about {spread:.2g}, more than the {displacement:.2g} "
+                "by which the perturbation moves the answer: a solve to "
+                f"accuracy={_power_of_ten(finer, math.floor):g} needs less"
             )
     return tuple(warnings)
+
+
+def _power_of_ten(number: float, rounding: Callable[[float], int]) -> float:
+    return float(10.0 ** rounding(math.log10(number)))

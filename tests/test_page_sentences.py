@@ -46,9 +46,7 @@ SENTENCES = {
         ),
         ('`"wishart"` trails `"linear"` by about # ', derived.linear_over_wishart),
     ],
-    "docs/solving.md": [
-        ("it is # to # times accuracy/μ, … δ): # at (1, 1e-6)", derived.release_noise)
-    ],
+    "docs/solving.md": [("it is # to # times Δ/μ, … δ): # at (1, 1e-6)", derived.release_noise)],
     "docs/mechanisms.md": [
         ("Wishart ensemble there by about # in mean", derived.linear_over_wishart),
         ('`Linear(clip="anchor")`, about # ahead of it', derived.clipped_over_linear),

@@ -29,8 +29,8 @@ class Call:
     Parameters
     ----------
     state : callable
-        Maps a data set to (problem, private): the CVXPY problem that is stated with it, and the
-        list of private arrays.
+        Maps a data set to (problem, private) or (problem, private, public): the CVXPY problem that
+        is stated with it, and the lists of its arrays.
     output : {"solution", "loss"}
         What is audited: the values of the variables, or for a squared loss (H̃, g̃), from which
         they are computed. "loss" is the stronger audit and the faster one.
@@ -73,8 +73,9 @@ class Call:
         for known, case, backend in self._prepared:
             if known is data:
                 return case, backend
-        problem, private = self.state(data)
-        case, backend, _ = prepare(problem, {"private": private, **self.options})
+        problem, *lists = self.state(data)
+        listed = dict(zip(("private", "public"), lists, strict=False))
+        case, backend, _ = prepare(problem, {**listed, **self.options})
         self._prepared.append((data, case, backend))
         return case, backend
 

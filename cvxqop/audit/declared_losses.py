@@ -50,14 +50,15 @@ class DeclaredLoss(Loss):
         """The declared constants."""
         return {"declared": self.declared}
 
-    def state(self, data: Data, intercept: bool = False) -> tuple[cp.Problem, list[Array]]:
-        """(problem, private arrays), for data of one feature."""
+    def state(self, data: Data, intercept: bool = False) -> tuple[Any, ...]:
+        """(problem, private arrays, public arrays), for data of one feature."""
         X, y = data
         theta = cp.Variable(len(self.rows[0]), name="theta")
-        terms = [self.term(X @ (np.array([row]) @ theta), y) for row in self.rows]
+        rows = [np.array([row]) for row in self.rows]
+        terms = [self.term(X @ (row @ theta), y) for row in rows]
         if self.push:
             terms.append(-self.push * cp.sum(theta))
-        return cp.Problem(cp.Minimize(cp.sum(terms))), [X, y] if self.targets else [X]
+        return cp.Problem(cp.Minimize(cp.sum(terms))), [X, y] if self.targets else [X], rows
 
     def objective(self, data: Data) -> Objective:
         """The same, row by row."""

@@ -109,8 +109,8 @@ class Loss:
             return np.column_stack([np.maximum(y, 0.0), none, np.maximum(-y, 0.0)])
         return np.stack([y / (1 + j) for j in range(self.outputs)], axis=1)
 
-    def state(self, data: Data, intercept: bool = False) -> tuple[cp.Problem, list[Array]]:
-        """(problem, private arrays)."""
+    def state(self, data: Data, intercept: bool = False) -> tuple[Any, ...]:
+        """(problem, private arrays) or (problem, private arrays, public arrays)."""
         X, y = data
         if self.outputs > 1:
             Y = self.targets_of(y)

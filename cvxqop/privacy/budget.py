@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
+from typing import Any, NoReturn, Self
 
 from cvxqop.errors import BudgetError, OptionError
 from cvxqop.privacy import ledger
@@ -90,7 +91,8 @@ class Budget:
 
     Notes
     -----
-    Safe for threads of one process. Of several processes each must hold its own part.
+    Safe for threads of one process. Of several processes each must hold its own part. A copy is
+    the budget itself, and it does not pickle: a second ledger would spend the same privacy twice.
 
     Examples
     --------
@@ -282,6 +284,19 @@ class Budget:
             raise BudgetError("The budget file spends more than it has.")
         budget._history = history
         return budget
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "A budget does not pickle: two ledgers would spend the same privacy twice. Write it "
+            "with budget.save(path) and go on from Budget.load(path) in one place only, or give "
+            "each process a budget of its own whose parts add up to the whole."
+        )
 
     def __repr__(self) -> str:
         return f"Budget({self._epsilon:g}, {self._delta:g}), {len(self._history)} release(s)"

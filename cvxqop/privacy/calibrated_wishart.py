@@ -1,4 +1,4 @@
-"""A Wishart mechanism with its noise fixed: profile, draw, repair, bounds."""
+"""A Wishart mechanism with its noise fixed: profile (Theorems 3 to 5), draw, repair, bounds."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class CalibratedWishart:
         )
 
     def excess_risk_bound(self, radius: float) -> float:
-        """Bound on E J(θ_pert) − J(θ̂) for ‖θ̂ − θ0‖ ≤ radius, exact solve (theory §8).
+        """Bound on E J(θ_pert) − J(θ̂) for ‖θ̂ − θ0‖ ≤ radius, exact solve (Theorems 13 and 14).
 
         Rigorous and crude for the floor, see :func:`cvxqop.privacy.shares.centred_risk`.
         """

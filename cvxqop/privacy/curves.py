@@ -28,7 +28,7 @@ def curves_of(mechanism: Mechanism, epsilon: float) -> tuple[Curve, ...]:
 
     One, sampled from the profile; but three for a Wishart mechanism on quadratic losses under
     replace_one: its privacy loss is max(0, Z_rem(B)) + max(0, Z_add(h)) + that of the Gaussian
-    parts, independent of each other (theory §3), and each is quickly sampled.
+    parts, independent of each other (Theorem 4), and each is quickly sampled.
     """
     s = mechanism.sensitivity
     exact = isinstance(mechanism, CalibratedPaper) and mechanism.exactly_accounted

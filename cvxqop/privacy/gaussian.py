@@ -1,4 +1,4 @@
-"""The Gaussian ensemble for quadratic losses: exact accounting, shares and stages (theory §4, §6).
+"""The Gaussian ensemble for quadratic losses: exact accounting (Theorem 7), shares, stages (§6).
 
 S = s N, N symmetric with N_ii ~ N(0, 1) and N_ij ~ N(0, ½): its density is proportional to
 exp(−‖N‖_F²/2). A record of a quadratic loss moves (S, a) by a fixed (E, b), so that releasing the
@@ -20,7 +20,7 @@ from cvxqop.privacy.grid import ENLARGED, Grid, spacing
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.profile import gaussian_mu, gaussian_profile
-from cvxqop.privacy.release import GaussianRelease
+from cvxqop.privacy.release import RELEASE_PART, GaussianRelease
 from cvxqop.privacy.shares import checked_shares, gaussian_shares, quadratic_risk, repair_risk
 from cvxqop.privacy.symmetric import SymmetricDraw, repaired, symmetric_noise
 from cvxqop.privacy.truncated import CalibratedTruncatedGaussian
@@ -32,7 +32,10 @@ Array = npt.NDArray[np.float64]
 
 CURVATURES = ("floor", "ridge")
 STEPS = 1.3
-"""A step by the noise of a gradient is at most 1/1.3 of a record's gradient over its curvature."""
+"""A step by the noise of a gradient is at most 1/1.3 of a record's gradient over its curvature.
+
+A choice of utility (theory §8): it sets the level of a repair, which is post-processing.
+"""
 MORE = 1.0 + 2.0**-49
 """Noise is multiplied by this, so that rounding never leaves it too small."""
 
@@ -70,7 +73,7 @@ class Gaussian:
 
     Notes
     -----
-    Theory §4 and §6.
+    Theory §4, Theorems 7 and 8, and §6.
 
     Examples
     --------
@@ -141,7 +144,7 @@ class Gaussian:
         total = gaussian_mu(epsilon, delta)
         release = None
         if accuracy is not None:
-            release = GaussianRelease.of(accuracy, total / 7.0)
+            release = GaussianRelease.of(accuracy, total / RELEASE_PART)
             total = math.sqrt(total**2 - release.mu**2)
         bounds = self._residual_bounds(sensitivity)
         shifts = _gradient_shifts(sensitivity, bounds)

@@ -1,4 +1,4 @@
-"""Linear objective perturbation, the baseline: S = μI, all of the shift goes to a (theory §5).
+"""Linear objective perturbation, the baseline: S = μI, all of the shift goes to a (Theorem 9).
 
 With m = G/s_a and ε̃ = ε − ρ log(1 + L/μ), the privacy loss is Z = v X + v²/2 and
 δ(ε) = E[δ_G(ε̃ − Z; μ_rel)], where
@@ -27,7 +27,7 @@ from cvxqop.privacy.grid import Grid
 from cvxqop.privacy.linear_profile import largest_shift, linear_profile
 from cvxqop.privacy.mechanism import Perturbation, Sensitivity
 from cvxqop.privacy.noise import Noise
-from cvxqop.privacy.profile import check_privacy, gaussian_mu
+from cvxqop.privacy.profile import check_privacy
 from cvxqop.privacy.release import GaussianRelease
 from cvxqop.privacy.utility import predicted_risk
 
@@ -67,7 +67,7 @@ class Linear:
 
     Notes
     -----
-    Theory §5. The accounting follows Redberg, Koskela and Wang 2023.
+    Theory §5, Theorem 9. The accounting follows Redberg, Koskela and Wang 2023.
 
     Examples
     --------
@@ -147,10 +147,10 @@ class Linear:
                 "slope of this loss grows without limit, and the constraints leave the variable "
                 "unbounded. The noise of linear perturbation is proportional to such a bound. "
                 "Bound the variable by a box or a ball, such as "
-                "cp.norm(theta, 2) <= 1; or clip the gradients, with Linear(clip=…), which changes "
-                "the loss; or use a quadratic perturbation, 'wishart' or 'gaussian': its random "
-                "curvature covers the growth of the gradient, so it only needs a bound at the "
-                "anchor."
+                "cp.norm(theta, 2) <= 1; or, for a loss of one number a record, clip the gradients "
+                "with Linear(clip=…), which changes the loss; or use a quadratic perturbation, "
+                "'wishart' or 'gaussian': its random curvature covers the growth of the gradient, "
+                "so it only needs a bound at the anchor."
             )
         if clip is not None and sensitivity.hessian_rank != 1:
             raise CalibrationError(
@@ -162,8 +162,7 @@ class Linear:
             raise CalibrationError("Linear: 'classic' holds for losses of GLM form only.")
         release = None
         if accuracy is not None:
-            share = gaussian_mu(0.5 * epsilon, max(0.25 * delta, 1e-300)) / 7.0
-            release = GaussianRelease.of(accuracy, share)
+            release = GaussianRelease.beside(accuracy, epsilon, delta)
         start = CalibratedLinear(sensitivity, float(G), 1.0, 1.0, release, clip, self.calibration)
         if not classic:
             return _exact(start, epsilon, delta, radius)
@@ -256,7 +255,7 @@ class CalibratedLinear:
         )
 
     def excess_risk_bound(self, radius: float) -> float:
-        """½ μ D0² + s_a² d/(2μ) ≥ E J(θ_pert) − J(θ̂) for ‖θ̂ − θ0‖ ≤ D0, exact solve (theory §8).
+        """½ μ D0² + s_a² d/(2μ) ≥ E J(θ_pert) − J(θ̂) for ‖θ̂ − θ0‖ ≤ D0, exact solve (Theorem 13).
 
         J is the objective with the clipped loss where there is a clip.
         """

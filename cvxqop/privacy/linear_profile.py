@@ -1,4 +1,4 @@
-"""Privacy profile of a linear shift of unknown sign or direction (theory §5), and its inverse.
+"""Privacy profile of a linear shift of unknown sign or direction (Theorem 9), and its inverse.
 
 The shift v of a Gaussian vector whose size is known and whose direction may depend on the output
 within a subspace of dimension f costs Z = v X + v²/2, X ~ χ with f degrees of freedom.

@@ -25,6 +25,8 @@ Array = npt.NDArray[np.float64]
 class Sensitivity:
     """Bounds over every record that could occur; never computed from the data at hand.
 
+    They hold on C and on the segments from C to the anchor: Theorem 2 asks for no more.
+
     Attributes
     ----------
     dimension : int
@@ -66,7 +68,7 @@ class Sensitivity:
     Several outputs. H = I_k ⊗ ΣA and I_k ⊗ S are functions of ΣA and S, so that everything follows
     from the pair (ΣA + S, ∇Σℓ(θ0) + a) by post-processing. A record moves ΣA by a fixed matrix E
     with the bounds of A, and the gradient by a vector b of length up to Δ_b in R^dk; S and a are
-    independent. That is the pair of theory §6 for one output, with E in the place of E and a
+    independent. That is the pair of Theorem 1 for one output, with E in the place of E and a
     spherical guard that has more entries: the privacy loss is that of S under the translation by
     E, plus that of a, N(μ_a²/2, μ_a²), μ_a = ‖b‖/s_a, whatever the length of b. There is no
     determinant, because the loss is quadratic. Hence the accounting of one output with side d,

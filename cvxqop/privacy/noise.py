@@ -7,6 +7,7 @@ stochastic solver come from separate streams, so that neither can be inferred fr
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -19,6 +20,9 @@ from cvxqop.errors import OptionError
 __all__ = ["Noise", "Randomness", "SecureNoise", "SeededNoise"]
 
 Array = npt.NDArray[np.float64]
+
+_SPAWNING = threading.Lock()
+"""Two threads that spawn at once would get one stream, and two releases the same noise."""
 
 
 class Noise(Protocol):
@@ -148,5 +152,6 @@ class Randomness:
         """The noise of the next release, and a separate generator for its solver's sampling."""
         if self._parent is None:
             return SecureNoise(), np.random.default_rng()
-        mechanism, sampling = self._parent.spawn(2)
+        with _SPAWNING:
+            mechanism, sampling = self._parent.spawn(2)
         return SeededNoise(mechanism), sampling

@@ -9,7 +9,7 @@ w_n = ∫ φ_n, Mehta's density is, for x beyond the zeros of φ_d,
     q_d = ½ √(d/2) w_d for even d,  1/w_{d−1} for odd d.
 
 What is left out, √(d/2) φ_{d−1}(x) ∫_x^∞ φ_d, is of the size of the first sum, the square of the
-second term. Theory §4.
+second term. What Theorem 8 needs of N (theory §4).
 """
 
 from __future__ import annotations

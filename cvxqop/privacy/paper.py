@@ -1,6 +1,6 @@
 """The constants of Cortild and Cartis 2026, Quadratic Objective Perturbation, as they state them.
 
-Kept for comparison and for calibration "paper" (theory §7, the halves in place). With
+Kept for comparison and for calibration "paper" (Theorem 12, the halves in place). With
 q = (m − d + 1)/2 and D Γ(q) of Edelman's bound on the smallest eigenvalue,
 
     D Γ(q) P(q, α/2) = δ3,      D Γ(q) [P(q, (α + α1)/2) − P(q, α/2)] = δ1 (1 − δ3),

@@ -64,8 +64,8 @@ def calibrate_paper(
 ) -> CalibratedPaper:
     """The paper's constants within (ε, δ), at the best m and shares that a search finds.
 
-    The search minimises ½σ²m (D0² + d σ̃²), the utility bound of theory §8 and what the release adds
-    under the mean curvature of S, over whatever the caller leaves free. All of it is data-free.
+    The search minimises ½σ²m (D0² + d σ̃²), the bound of Theorem 13 and what the release adds under
+    the mean curvature of S, over whatever the caller leaves free. All of it is data-free.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The Wishart mechanism as Cortild and Cartis 2026 calibrate it (theory §7), for comparison.
+"""The Wishart mechanism as Cortild and Cartis 2026 calibrate it (Theorem 12), for comparison.
 
 The theorem supposes a public point θ* that minimises ℓ(·; z) for every record z that could occur,
 and an anchor with ‖θ0 − θ*‖ ≤ η. Its proof for the released point, in the form that the profile of
@@ -6,7 +6,7 @@ and an anchor with ‖θ0 − θ*‖ ≤ η. Its proof for the released point, i
 
 1. Let M be the exact solution perturbed around θ*, u its distance from θ*. A record z moves S by
    E = gg'/(g'u), g = ∇ℓ(θ; z): Eu = g, and 0 ⪯ E ⪯ LI of rank one, since g'u ≥ ‖g‖²/L (g vanishes
-   at θ*). By theory §2, with both determinants of rank ρ, the privacy loss of M is at most
+   at θ*). By Theorem 2, with both determinants of rank ρ, the privacy loss of M is at most
    ε_M = c (½ + (k + ρ + 1)/α) where λ_min(W) ≥ α + c. The paper's σ² gives ε_M ≤ ε1 and c ≤ α1/2,
    so that the event fails with probability at most δ3 + δ1(1 − δ3). A record that is added
    replaces the zero loss, which every θ minimises: add_remove needs no other constants.

@@ -9,10 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.privacy.noise import Noise
+from cvxqop.privacy.profile import gaussian_mu
 
-__all__ = ["GaussianRelease"]
+__all__ = ["RELEASE_PART", "GaussianRelease"]
 
 Array = npt.NDArray[np.float64]
+
+RELEASE_PART = 7.0
+"""A release spends a seventh of the μ at hand, 2% of μ²: a choice of utility (theory §8)."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,7 @@ class GaussianRelease:
 
     The outputs on neighbouring data sets are mixtures of Gaussians whose centres are within Δ of
     the exact mechanism's output on each side, so that the release composes with that mechanism as
-    a Gaussian mechanism with μ_rel = 2Δ/σ_rel (theory §7).
+    a Gaussian mechanism with μ_rel = 2Δ/σ_rel (Theorem 10).
 
     Attributes
     ----------
@@ -45,6 +49,18 @@ class GaussianRelease:
         """The smallest noise with 2Δ/σ_rel ≤ μ (rounded up)."""
         scale = math.nextafter(2.0 * accuracy / mu, math.inf)
         return cls(accuracy, scale * (1.0 + 2.0**-50))
+
+    @classmethod
+    def beside(cls, accuracy: float, epsilon: float, delta: float) -> GaussianRelease:
+        """The release beside a mechanism that is not Gaussian: of what (ε/2, δ/4) allow, its part.
+
+        Examples
+        --------
+        >>> round(GaussianRelease.beside(1e-6, epsilon=2.0, delta=4e-6).mu, 4)
+        0.0338
+        """
+        mu = gaussian_mu(0.5 * epsilon, max(0.25 * delta, 1e-300))
+        return cls.of(accuracy, mu / RELEASE_PART)
 
     @property
     def mu(self) -> float:

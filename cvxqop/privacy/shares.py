@@ -18,7 +18,10 @@ from cvxqop.errors import OptionError
 __all__ = ["centred_risk", "checked_shares", "gaussian_shares", "quadratic_risk", "repair_risk"]
 
 CURVATURE_WEIGHT = 0.5
-"""Part of E‖S u‖² that counts: the repair takes the rest, by raising what S has lowered."""
+"""Part of E‖S u‖² that counts: the repair takes the rest, by raising what S has lowered.
+
+A choice of utility (theory §8).
+"""
 
 
 def checked_shares(shares: Sequence[float], stages: int) -> tuple[float, ...]:
@@ -120,7 +123,7 @@ def quadratic_risk(scale: float, guard_scale: float, dimension: int, radius: flo
 def repair_risk(
     scale: float, guard_scale: float, dimension: int, radius: float, level: float = 0.0
 ) -> float:
-    """Bound on E J(θ_pert) − J(θ̂) for ‖θ̂ − θ0‖ ≤ D0 when the curvature is repaired.
+    """Bound on E J(θ_pert) − J(θ̂), ‖θ̂ − θ0‖ ≤ D0, when the curvature is repaired (Theorem 14).
 
     With the level t ≥ s√(2d) that eigenvalues are raised to, Y = ‖S‖/t and f(Y) = (1 + Y)(1 + 2Y)²:
 

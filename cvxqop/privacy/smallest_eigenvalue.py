@@ -1,6 +1,7 @@
 """Lower tail of the smallest eigenvalue of a Wishart matrix, W ~ Wishart_d(m, I), m real.
 
-Two upper bounds on P(λ_min(W) ≤ x), both in logarithms at any d:
+Two upper bounds on P(λ_min(W) ≤ x), which Theorems 6 and 12 rest on, in logarithms at any d; proofs
+and references are in theory §3, "The smallest eigenvalue":
 
 - Edelman 1988: D Γ(q) P(q, x/2), q = (m − d + 1)/2, P the regularised lower incomplete gamma
   function and D Γ(q) = √π Γ((m+1)/2) / (Γ(d/2) Γ(q + ½)). Exact for d = 1.

@@ -1,4 +1,4 @@
-"""Wishart perturbation of losses that are not of GLM form: the spectral bound (theory §3).
+"""Wishart perturbation of losses that are not of GLM form: the spectral bound (Theorem 6).
 
 With k = (m − d − 1)/2, t = T/σ² and α = λ − L/σ² > 0 for a level λ that λ_min(W) exceeds but for a
 probability δ_λ, the privacy loss of the curvature is at most
@@ -209,7 +209,9 @@ def calibrate(
             cost += (guard_ratio / guard_mu) ** 2 * side / (sigma2 * (nu - 2.0))
         found.append((cost, SpectralShares(sigma2, guard_mu, level)))
     if not found:
-        raise CalibrationError("The release alone spends the budget: ask for a lower accuracy.")
+        raise CalibrationError(
+            "The release alone spends the budget: take a larger epsilon or delta."
+        )
     return min(found, key=lambda pair: pair[0])[1]
 
 

@@ -1,4 +1,4 @@
-"""The Wishart mechanism for records whose Hessian may have rank above one (theory §3)."""
+"""The Wishart mechanism for records whose Hessian may have rank above one (Theorem 6)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from cvxqop.errors import CalibrationError
 from cvxqop.privacy import spectral
 from cvxqop.privacy.calibrated_wishart import CalibratedWishart
 from cvxqop.privacy.mechanism import Sensitivity
-from cvxqop.privacy.profile import gaussian_mu
 from cvxqop.privacy.release import GaussianRelease
 
 __all__ = ["CalibratedSpectral", "calibrate_spectral"]
@@ -115,8 +114,7 @@ def calibrate_spectral(
         )
     release = None
     if accuracy is not None:
-        share = gaussian_mu(0.5 * epsilon, max(0.25 * delta, 1e-300)) / 7.0
-        release = GaussianRelease.of(accuracy, share)
+        release = GaussianRelease.beside(accuracy, epsilon, delta)
     moved = sensitivity.guard_sensitivity
 
     def at(m: float, edelman: bool) -> spectral.SpectralShares:

@@ -1,4 +1,4 @@
-"""The Gaussian ensemble for GLM losses that are not quadratic: a floor under S (theory §4).
+"""The Gaussian ensemble for GLM losses that are not quadratic: a floor under S (Theorem 8).
 
 S = μI + sN, drawn until its smallest eigenvalue is at least c0; the number of draws depends on no
 record. With p0 = P(λ_min < c0), p1 = P(λ_min < c0 + L), ε_det = log(1 + L/c0), μ_E = F/s and
@@ -172,7 +172,7 @@ class CalibratedTruncatedGaussian:
         return np.asarray(np.minimum(1.0, (moved + self.crossing) / kept * (1.0 + 1e-14)))
 
     def excess_risk_bound(self, radius: float) -> float:
-        """Bound on E J(θ_pert) − J(θ̂) for ‖θ̂ − θ0‖ ≤ radius, exact solve (theory §8).
+        """Bound on E J(θ_pert) − J(θ̂) for ‖θ̂ − θ0‖ ≤ radius, exact solve (Theorem 13).
 
         ½ D0² ‖E S‖ + ½ s_a² E tr S⁻¹ with ‖E S‖ ≤ μ + s √(p0/(d(1 − p0))), as E S is a multiple
         of I, and E tr S⁻¹ ≤ d/μ + s² d(d+1)/(2 μ² c0 (1 − p0)), from

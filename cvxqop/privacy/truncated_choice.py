@@ -1,7 +1,7 @@
 """Calibration of the floored Gaussian ensemble: (s, μ, c0, s_a) by the utility bound.
 
 The search is a grid over c0 and the guard's share with approximate accounting; the scale of the
-noise and then μ are solved for with the exact profile, so that the search is free to be rough.
+noise and then μ are solved for with the profile of Theorem 8, so that the search may be rough.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["calibrate_truncated"]
 Array = npt.NDArray[np.float64]
 
 TAIL_SHARE = 0.3
-"""Part of δ set aside for p1 − p0 in the search."""
+"""Part of δ set aside for p1 − p0 in the search: a choice of utility (theory §8)."""
 MORE = 1.0 + 2.0**-49
 
 
@@ -66,8 +66,7 @@ def calibrate_truncated(
         )
     release = None
     if accuracy is not None:
-        share = gaussian_mu(0.5 * epsilon, max(0.25 * delta, 1e-300)) / 7.0
-        release = GaussianRelease.of(accuracy, share)
+        release = GaussianRelease.beside(accuracy, epsilon, delta)
     hops = 2.0 if sensitivity.adjacency == "replace_one" else 1.0
     floor, share = _choose(epsilon, delta, sensitivity, radius, release.mu if release else 0.0)
     left = epsilon - hops * math.log1p(sensitivity.smoothness / floor) * (1.0 + 1e-15)

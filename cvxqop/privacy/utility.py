@@ -1,4 +1,4 @@
-"""Utility bounds (theory §8), and the free parameters that minimise them.
+"""Utility bounds (Theorem 13), and the free parameters that minimise them.
 
 Everything here is a function of public numbers. The searches may be as rough as they like: any
 choice is private, because the scale of the noise is calibrated exactly afterwards.
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy.special import gammaincinv
 
 from cvxqop.privacy.profile import gaussian_mu
+from cvxqop.privacy.release import RELEASE_PART
 from cvxqop.privacy.shares import gaussian_shares
 from cvxqop.privacy.wishart import Adjacency
 from cvxqop.privacy.wishart_loss import Loss, one_sided
@@ -132,7 +133,7 @@ def release_share(epsilon: float, delta: float, *, adjacency: Adjacency, quadrat
     >>> round(release_share(1.0, 1e-6, adjacency="add_remove", quadratic=False), 4)
     0.0338
     """
-    return gaussian_mu(*_one_hop(epsilon, delta, adjacency, quadratic)) / 7.0
+    return gaussian_mu(*_one_hop(epsilon, delta, adjacency, quadratic)) / RELEASE_PART
 
 
 def _one_hop(

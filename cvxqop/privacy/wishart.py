@@ -1,14 +1,15 @@
-"""The Wishart ensemble: exact privacy profiles, calibration and sampling (theory §3).
+"""The Wishart ensemble: exact privacy profiles (Theorems 3 to 5), calibration, draws.
 
 S = σ² W with W ~ Wishart_d(m, I). A record with a rank-one Hessian of size at most L meets W only
-through h = 1/(x'W⁻¹x) ~ χ²_ν, ν = m − d + 1, so that with c = L/σ² and k = ν/2 − 1 the privacy loss
-of one record is
+through h = 1/(x'W⁻¹x) ~ χ²_ν, ν = m − d + 1 (Lemma 1), so that with c = L/σ² and k = ν/2 − 1 the
+privacy loss of one record is
 
     ADD     Z(h) = −(k + j) log(1 − c/h) − c/2  for h > c, and ∞ otherwise
     REMOVE  Z(h) = c/2 − k log(1 + c/h)                                       (j = 0)
             Z(h) = max{ log(1 + c/h), c/2 − k log(1 + c/h) }                  (j = 1)
 
-with j = 0 for quadratic losses and j = 1 for others. The profile is E[δ_G(ε − Z(h); μ)], μ the
+with j = 0 for quadratic losses (Theorem 3; Theorem 4 for replace_one) and j = 1 for others
+(Theorem 5). The profile is E[δ_G(ε − Z(h); μ)], μ the
 Gaussian mechanisms composed with it (linear guard, release).
 """
 

@@ -1,7 +1,7 @@
 """Privacy losses of one record under the Wishart ensemble, and expectations over them.
 
 The functions Z(h) and their parameters are those of :mod:`cvxqop.privacy.wishart`; here they are
-evaluated for many (c, ν) at once, by rules with a given number of nodes.
+evaluated for many (c, ν) at once, by rules with a given number of nodes (Theorems 3 to 5).
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Wishart:
         m > d + 1, real. None chooses it, and the shares, by the utility bound.
     calibration : {"exact", "paper"}
         "exact" solves δ(ε) = δ for the smallest σ² with the exact profile. "paper" takes the
-        constants of the paper (theory §7), many times larger, for comparison; it needs losses with
+        constants of the paper (Theorem 12), many times larger, for comparison; it needs losses with
         a common minimiser, see :mod:`cvxqop.privacy.paper_mechanism`, and has no guard.
     curvature : {"ridge", "floor"}
         "ridge" leaves the mean curvature E S = σ² m I in place. "floor" (squared losses, solved
@@ -53,7 +53,8 @@ class Wishart:
 
     Notes
     -----
-    Theory §3. Source of the mechanism: Cortild and Cartis 2026, Quadratic Objective Perturbation.
+    Theorems 3 to 6. Source of the mechanism: Cortild and Cartis 2026, Quadratic Objective
+    Perturbation.
 
     Examples
     --------
@@ -193,7 +194,7 @@ def _check_floor(sensitivity: Sensitivity, accuracy: float | None) -> None:
     if accuracy is not None:
         raise CalibrationError(
             "Wishart: curvature='floor' repairs the quadratic form that the solver sees, and this "
-            "solver works on the records; use a conic solver, STOTOS with variant='newton', or "
+            "variant of STOTOS works on the records; leave the variant out, or use "
             "curvature='ridge'."
         )
     if sensitivity.hessian_rank != 1:

@@ -25,7 +25,7 @@ from cvxqop.problem.public import (
     Stacking,
     affine_map,
     constant_array,
-    is_plain,
+    is_plain_identity,
     number,
     record_count,
 )
@@ -128,8 +128,9 @@ class AffineReader:
         if not _cvxpy.has_variables(node):
             return self._public_constant(constant_array(node))
         if self._n == 1:
+            self._check_shape(node)
             return self._scalar(node)
-        return self._refuse(node, "has one entry a record although no record occurs in it")
+        return self._refuse(node, refusals.PER_RECORD)
 
     def _public_constant(self, value: Any) -> Pieces:
         factor = self._matrices.public_column(value, self._n, self._term)
@@ -175,8 +176,15 @@ class AffineReader:
         if argument.size == node.size:
             return self._walk(argument) if argument.ndim else self._scalar(argument)
         if argument.size == 1:
+            self._check_shape(argument)
             return self._scalar(argument)
         return self._refuse(node, "does not have one entry a record")
+
+    def _check_shape(self, node: Any) -> None:
+        """Where n is private, refuse variables along the axis of the records, unless listed: of one
+        record, one entry for all and one entry for each are the same."""
+        if self._private.count_is_private and node.ndim and not self._private.has_listed(node):
+            self._refuse(node, refusals.PER_RECORD)
 
     def _multiply(self, node: Any, left: Any, right: Any) -> Pieces:
         for factor, other in ((left, right), (right, left)):
@@ -213,13 +221,10 @@ class AffineReader:
             if scalar.ndim == 0:
                 return self._multiply(node, scalar, other)
         for matrix, vector in ((left, right), (right, left)):
-            public = not self._private.contains(matrix)
-            scalar = number(matrix) if public and vector.size == self._n else None
+            apart = self._private.contains(vector) and not self._private.contains(matrix)
+            scalar = number(matrix) if apart and vector.size == self._n else None
             if scalar is not None:
-                if self._private.contains(vector):
-                    self._check_plain(node, constant_array(matrix))
-                else:
-                    self._matrices.check_public(constant_array(matrix), self._term)
+                self._check_plain(node, constant_array(matrix))
                 return times(self._walk(vector), scalar)
             if _cvxpy.kind(matrix) == "diag" and matrix.args[0].size == vector.size == self._n:
                 return self._multiply(node, matrix.args[0], vector)
@@ -270,10 +275,8 @@ class AffineReader:
 
         With one record, a matrix that mixes records and a number are the same.
         """
-        if self._private.count_is_private and value.ndim == 2:
-            dense = value.toarray() if _cvxpy.is_sparse(value) else value
-            if not (is_plain(np.diagonal(dense)) and np.count_nonzero(dense) <= len(dense)):
-                self._refuse(node, refusals.PUBLIC_MATRIX)
+        if self._private.count_is_private and value.ndim == 2 and not is_plain_identity(value):
+            self._refuse(node, refusals.PUBLIC_MATRIX)
 
     def _array(self, factor: Factor, found: AffineMap | None = None) -> Pieces:
         return factor.pieces(self._stacking.dimension, found)

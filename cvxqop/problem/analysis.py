@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import cvxpy as cp
 
 from cvxqop import _cvxpy
 from cvxqop.errors import OptionError, ProblemError
-from cvxqop.problem import checks, refusals
+from cvxqop.problem import checks, listing, refusals
 from cvxqop.problem.affine import AffineReader
 from cvxqop.problem.assemble import Assembled, assemble
 from cvxqop.problem.assemble_outputs import read_outputs
 from cvxqop.problem.describe import row_text
 from cvxqop.problem.erm import ERM, Texts
 from cvxqop.problem.output_reader import outputs_of
+from cvxqop.problem.pieces import Piece
 from cvxqop.problem.private import PrivateData, match
 from cvxqop.problem.public import Stacking
+from cvxqop.problem.separable import SeparableReader
 from cvxqop.problem.terms import TermReader
 from cvxqop.problem.weights import scale_statement
 
@@ -33,7 +36,13 @@ __all__ = [
 _ADJACENCIES = ("replace_one", "add_remove")
 
 
-def read(problem: cp.Problem, private: Sequence[Any], *, adjacency: str = "replace_one") -> ERM:
+def read(
+    problem: cp.Problem,
+    private: Sequence[Any],
+    *,
+    public: Sequence[Any] = (),
+    adjacency: str = "replace_one",
+) -> ERM:
     """Read a problem as private ERM.
 
     Parameters
@@ -43,6 +52,8 @@ def read(problem: cp.Problem, private: Sequence[Any], *, adjacency: str = "repla
     private : sequence
         Arrays (matched by value, also transposed), ``cp.Constant`` or ``cp.Parameter`` (by
         identity), each with one row a record.
+    public : sequence
+        Arrays that everyone may know, found likewise, and variables whose shape everyone may know.
     adjacency : {"replace_one", "add_remove"}
         What neighbouring data sets are; a mean and public arrays with one row a record have no
         meaning under add_remove.
@@ -53,7 +64,7 @@ def read(problem: cp.Problem, private: Sequence[Any], *, adjacency: str = "repla
         If the problem is not of this form. The message names the term and the remedy.
     """
     objective, constraints = objective_and_constraints(problem)
-    return _read(objective, constraints, private, adjacency)
+    return _read(objective, constraints, private, public, adjacency)
 
 
 def objective_and_constraints(problem: Any) -> tuple[Any, list[Any]]:
@@ -75,7 +86,11 @@ def objective_and_constraints(problem: Any) -> tuple[Any, list[Any]]:
 
 
 def read_expression(
-    expression: Any, private: Sequence[Any], *, adjacency: str = "replace_one"
+    expression: Any,
+    private: Sequence[Any],
+    *,
+    public: Sequence[Any] = (),
+    adjacency: str = "replace_one",
 ) -> ERM:
     """Read an expression that is a private loss and nothing else.
 
@@ -88,7 +103,7 @@ def read_expression(
         raise ProblemError(
             f"expression must be a CVXPY expression, not {type(expression).__name__}."
         )
-    erm = _read(expression, [], private, adjacency)
+    erm = _read(expression, [], private, public, adjacency)
     if erm.regulariser is not None:
         raise ProblemError(
             f"The expression has public terms: {' + '.join(erm.texts.rest)}. Pass the private loss "
@@ -98,7 +113,11 @@ def read_expression(
 
 
 def private_data(
-    objective: Any, constraints: list[Any], private: Sequence[Any], adjacency: str
+    objective: Any,
+    constraints: list[Any],
+    private: Sequence[Any],
+    public: Sequence[Any],
+    adjacency: str,
 ) -> tuple[PrivateData, Callable[..., str]]:
     """The private leaves, and a writer of terms without entries, after what every problem needs.
 
@@ -115,7 +134,8 @@ def private_data(
             raise ProblemError(refusals.ARRAY)
         shape = tuple(objective.shape)
         raise ProblemError(f"The objective has shape {shape}; it must be a number.")
-    data = match(private, [objective, *constraints], hidden)
+    roots = [objective, *constraints]
+    data = match(private, roots, hidden, public)
     names = data.leaf_names
 
     def text(node: Any, shapes: _cvxpy.Shapes | None = data.leaf_shapes if hidden else None) -> str:
@@ -123,29 +143,39 @@ def private_data(
             return _cvxpy.format_expression(node, names, shapes, hidden)
         return _cvxpy.format_constraint(node, names, shapes, hidden)
 
-    checks.check_leaves([objective, *constraints])
+    checks.check_leaves(roots)
+    listing.check_hidden(roots, data, text)
     checks.check_constraints(constraints, data, text)
+    listing.check_listed(objective, constraints, data, text)
     if not data.contains(objective):
         raise ProblemError(
             "The objective holds no private data: nothing in private occurs in it. List the "
             "arrays of the loss in private."
         )
+    listing.check_shapes(objective, constraints, data)
     return data, text
 
 
-def _read(objective: Any, constraints: list[Any], private: Sequence[Any], adjacency: str) -> ERM:
-    data, text = private_data(objective, constraints, private, adjacency)
+def _read(
+    objective: Any,
+    constraints: list[Any],
+    private: Sequence[Any],
+    public: Sequence[Any],
+    adjacency: str,
+) -> ERM:
+    data, text = private_data(objective, constraints, private, public, adjacency)
     hidden = data.count_is_private
     reader = TermReader(data, text)
     reader.split(objective)
     checks.check_rest(reader.rest, text)
     checks.check_arguments(reader.terms, reader.linear, data, text)
     stacking = _stacking(reader, text)
-    if any(outputs_of(term.argument, data.records) is not None for term in reader.terms):
-        shared, row = read_outputs(reader, data, stacking, text)
-    else:
-        shared = _read_rows(reader, data, stacking, text)
-        row = shared.rows.pieces
+    try:
+        shared, row = _shared(reader, data, stacking, text)
+    except ProblemError:
+        if hidden:
+            _refuse_by_structure(reader, data, text)
+        raise
     n = shared.rows.n
     shapes = data.leaf_shapes if hidden else counted_shapes([objective, *constraints], n)
     return ERM(
@@ -155,12 +185,13 @@ def _read(objective: Any, constraints: list[Any], private: Sequence[Any], adjace
         regulariser=total(reader.rest),
         constraints=constraints,
         private_names=data.descriptions,
-        public_data=checks.public_data(reader.terms, shared.rows),
+        public_data=(*data.public_descriptions, *listing.unlisted_names(data)),
         mean=any(term.mean for term in reader.terms),
         adjacency=adjacency,
         row_parts=shared.parts,
         has_offset=shared.rows.has_offset or data.dropped,
         outputs=shared.outputs,
+        private_leaves=tuple(data.leaf_names),
         texts=Texts(
             terms=tuple(text(term.written, shapes) for term in reader.terms),
             labels=tuple(text(term.written, shapes) for term in reader.linear),
@@ -170,6 +201,35 @@ def _read(objective: Any, constraints: list[Any], private: Sequence[Any], adjace
             scale=scale_statement(reader.scales) if hidden else None,
         ),
     )
+
+
+def _shared(
+    reader: TermReader, data: PrivateData, stacking: Stacking, text: Callable[[Any], str]
+) -> tuple[Assembled, Sequence[Piece]]:
+    """The rows that all terms share, and the pieces that they are described by."""
+    if any(outputs_of(term.argument, data.records) is not None for term in reader.terms):
+        return read_outputs(reader, data, stacking, text)
+    shared = _read_rows(reader, data, stacking, text)
+    return shared, shared.rows.pieces
+
+
+def _refuse_by_structure(reader: TermReader, data: PrivateData, text: Callable[[Any], str]) -> None:
+    """Where n is private, refuse what combines records in words that no length decides: a side
+    that is as long as there are records leads the readers elsewhere than one that is not."""
+    reasons: list[str] = []
+
+    def refuse(reason: str) -> NoReturn:
+        reasons.append(reason)
+        raise ProblemError(reason)
+
+    for term in reader.terms:
+        with contextlib.suppress(ProblemError):
+            if not _cvxpy.holds_records(term.argument):
+                SeparableReader(data, refuse).read_rows(term.argument)
+        for reason in reasons:
+            if refusals.PUBLIC_ROWS not in reason:
+                said = reason if reason == refusals.PER_RECORD else refusals.COMBINES
+                raise ProblemError(f"The private term {text(term.written)} {said}.") from None
 
 
 def _read_rows(
@@ -201,10 +261,10 @@ def _stacking(reader: TermReader, text: Callable[[Any], str]) -> Stacking:
     return Stacking(list(seen.values()))
 
 
-def counted_shapes(roots: Sequence[Any], n: int) -> dict[int, list[int | str]]:
+def counted_shapes(roots: Sequence[Any], n: int) -> dict[Any, list[int | str]]:
     """Shapes of all leaves, with n for a side that is as long as there are records."""
     leaves = (leaf for root in roots for leaf in _cvxpy.leaves(root))
-    return {id(leaf): ["n" if side == n else side for side in leaf.shape] for leaf in leaves}
+    return {leaf: ["n" if side == n else side for side in leaf.shape] for leaf in leaves}
 
 
 def total(terms: Sequence[Any]) -> cp.Expression | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import ProblemError
-from cvxqop.problem.labels import read_labels
+from cvxqop.problem.labels import check_signs, read_labels
 from cvxqop.problem.losses import ScalarLoss
 from cvxqop.problem.multinomial import Multinomial
 from cvxqop.problem.outputs import Outputs
@@ -55,6 +55,7 @@ def assemble(
     losses: list[tuple[ScalarLoss, Any]] = []
     offsets = []
     for term, own in zip(terms, pieces, strict=True):
+        check_signs(term, text)
         ratio = sign if own is pieces[0] else _ratio(base, own, term, terms[0], text)
         assert isinstance(term.loss, ScalarLoss)
         losses.append((term.loss.scaled(ratio), term.weight))

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import ProblemError
+from cvxqop.problem.forms import as_numbers, floats
 from cvxqop.problem.sparse import canonical
 
 __all__ = ["BlockList", "Records", "as_records"]
@@ -68,7 +69,7 @@ class Records:
         self._check_map()
         if self.sparse:
             return canonical(self._array[key])
-        rows = np.asarray(_dense(self._array[key]), dtype=np.float64)
+        rows = _dense(self._array[key])
         return rows.reshape(rows.shape[0], self.shape[1])
 
     def _check_map(self) -> None:
@@ -92,8 +93,8 @@ def as_records(data: Any, name: str, axes: tuple[int, ...]) -> Any:
 
     Parameters
     ----------
-    data : array-like, sparse matrix, DataFrame, or a list of blocks of rows
-        One row a record.
+    data : array-like, sparse matrix, DataFrame, or a list of numbers or of blocks of rows
+        One row a record. What is masked or missing is NaN.
     name : str
         Name for messages.
     axes : tuple of int
@@ -104,7 +105,7 @@ def as_records(data: Any, name: str, axes: tuple[int, ...]) -> Any:
     ProblemError
         If ``data`` is of another kind, not real, or has another number of axes.
     """
-    array = data.to_numpy() if hasattr(data, "to_numpy") else data
+    array = as_numbers(data, name)
     if isinstance(array, (list, tuple)):
         blocks = [as_array(block, f"a block of {name}") for block in array]
         if not blocks:
@@ -120,17 +121,15 @@ def as_records(data: Any, name: str, axes: tuple[int, ...]) -> Any:
 
 def as_array(data: Any, name: str) -> Any:
     """``data`` itself if it has a shape, a real dtype and slices."""
-    array = data.to_numpy() if hasattr(data, "to_numpy") else data
+    array = as_numbers(data, name)
     complete = all(hasattr(array, name) for name in ("shape", "dtype", "__getitem__"))
     if not (complete or is_sparse(array)) or len(array.shape) == 0:
         raise ProblemError(
             f"{name} must be an array, a memory map, a sparse matrix, a DataFrame or a list of "
-            f"blocks of rows, not {type(data).__name__}."
+            f"numbers or of blocks of rows, not {type(data).__name__}."
         )
-    if np.dtype(array.dtype).kind not in "biuf":
-        raise ProblemError(f"{name} must hold real numbers, not dtype {array.dtype}.")
     return array
 
 
 def _dense(block: Any) -> Any:
-    return canonical(block).toarray() if is_sparse(block) else np.asarray(block)
+    return canonical(block).toarray() if is_sparse(block) else floats(block)

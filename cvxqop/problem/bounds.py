@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import OptionError, PrivacyWarning
+from cvxqop.problem.forms import as_numbers, floats
 from cvxqop.problem.sparse import canonical
 
 __all__ = ["Bounds"]
@@ -103,6 +104,8 @@ class Bounds:
         y : array or Series, shape (n,), optional
             The largest absolute value becomes ``offset``.
 
+        Records with missing or infinite entries are left out, as ``nonfinite="zero"`` does.
+
         Warns
         -----
         PrivacyWarning
@@ -114,18 +117,15 @@ class Bounds:
             PrivacyWarning,
             stacklevel=2,
         )
-        matrix = X.to_numpy() if hasattr(X, "to_numpy") else X
+        matrix = as_numbers(X, "X")
         if is_sparse(matrix):
             rows = canonical(matrix)
             squares = rows.multiply(rows)
         else:
-            squares = np.square(np.asarray(matrix, dtype=np.float64))
+            squares = np.square(floats(matrix))
         norms = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64))
-        largest = float(norms.max(initial=0.0)) or 1.0
-        offset = None
-        if y is not None:
-            target = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y, dtype=np.float64)
-            offset = float(np.abs(target).max(initial=0.0))
+        largest = _largest(norms) or 1.0
+        offset = None if y is None else _largest(np.abs(floats(as_numbers(y, "y"))))
         return cls(row_norm=largest, offset=offset, from_data=True)
 
 
@@ -144,6 +144,10 @@ def _number(name: str, value: Any, *, positive: bool) -> float:
             f"Bounds: {name} must lie between {_SMALLEST:g} and {_LARGEST:g}; rescale the data."
         )
     return number
+
+
+def _largest(sizes: npt.NDArray[np.float64]) -> float:
+    return float(sizes[np.isfinite(sizes)].max(initial=0.0))
 
 
 def _vector(name: str, value: npt.ArrayLike) -> npt.NDArray[np.float64]:

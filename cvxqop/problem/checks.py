@@ -13,7 +13,6 @@ from cvxqop.errors import ProblemError
 from cvxqop.problem import refusals
 from cvxqop.problem.private import PrivateData
 from cvxqop.problem.public import record_count
-from cvxqop.problem.rows import AffineRows
 from cvxqop.problem.terms import LinearTerm, LossTerm
 
 __all__ = [
@@ -24,7 +23,6 @@ __all__ = [
     "check_rest",
     "check_weights",
     "common_count",
-    "public_data",
 ]
 
 _KEPT_ATTRIBUTES = ("nonneg", "nonpos", "pos", "neg", "bounds")
@@ -131,13 +129,6 @@ def check_weights(terms: Sequence[LossTerm | LinearTerm], n: int, text: Text) ->
             raise ProblemError(
                 f"The private term {text(term.written)} has weights for another number of records."
             )
-
-
-def public_data(terms: Sequence[LossTerm], rows: AffineRows) -> tuple[str, ...]:
-    """Descriptions of the public arrays with one row a record."""
-    names = [leaf.name for leaf in rows.leaves if not leaf.private]
-    weights = ["public weights of shape (n,)" for term in terms if np.ndim(term.weight)]
-    return tuple(names + weights)
 
 
 def check_constraints(

@@ -105,6 +105,11 @@ class CutLoss:
     curvature: float
     quadratic: bool = False
 
+    @property
+    def offsets(self) -> int:
+        """J: the columns c come first."""
+        return len(self.losses)
+
     def evaluate(self, margin: Array, C: Array) -> tuple[Array, Array]:
         """ℓ_s, up to a constant of the record, and ℓ_s'; one number a record each."""
         numbers = self._numbers(C)

@@ -49,8 +49,8 @@ class Declared:
 
     Notes
     -----
-    Theory §3, general losses. With a label k out of K classes and ‖x‖ ≤ 1 the loss
-    log Σ_j exp(x'θ_j) − x'θ_k has L = ½, T = 1 − 1/K, ρ = K − 1 and G = √2.
+    The constants of Theorem 6 and, with ``gradient``, of Theorem 9. With a label k out of K classes
+    and ‖x‖ ≤ 1 the loss log Σ_j exp(x'θ_j) − x'θ_k has L = ½, T = 1 − 1/K, ρ = K − 1 and G = √2.
 
     Examples
     --------

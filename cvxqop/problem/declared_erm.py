@@ -32,13 +32,10 @@ class DeclaredERM(ERM):
         The constants of ℓ.
     term : Expression
         Σ_i ℓ(θ; z_i), as it was written.
-    private_leaves : tuple
-        The constants and parameters that hold records.
     """
 
     declared: Declared = field(kw_only=True)
     term: Any = field(kw_only=True, repr=False)
-    private_leaves: tuple[Any, ...] = field(kw_only=True, repr=False)
 
     @property
     def quadratic(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from cvxqop import _cvxpy
 from cvxqop.errors import OptionError, ProblemError
-from cvxqop.problem import analysis, checks, refusals
+from cvxqop.problem import analysis, checks, listing, refusals
 from cvxqop.problem.declared import Declared
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.kinks import kink
@@ -30,13 +30,14 @@ def read_declared(
     private: Sequence[Any],
     declared: Declared,
     *,
+    public: Sequence[Any] = (),
     adjacency: str = "replace_one",
 ) -> DeclaredERM:
     """Read a problem whose private loss has declared constants.
 
     Parameters
     ----------
-    problem, private, adjacency
+    problem, private, public, adjacency
         As in `cvxqop.problem.analysis.read`.
     declared : Declared
         Constants of the sum of all private terms of one record.
@@ -52,7 +53,7 @@ def read_declared(
     """
     recognised = True
     try:
-        analysis.read(problem, private, adjacency=adjacency)
+        analysis.read(problem, private, public=public, adjacency=adjacency)
     except ProblemError:
         recognised = False
     if recognised:
@@ -61,7 +62,7 @@ def read_declared(
             "enforced on every record. Leave declared out and state bounds."
         )
     objective, constraints = analysis.objective_and_constraints(problem)
-    data, text = analysis.private_data(objective, constraints, private, adjacency)
+    data, text = analysis.private_data(objective, constraints, private, public, adjacency)
     reader = _Splitter(data, text)
     reader.split(objective, Weight(), objective)
     checks.check_rest(reader.rest, text)
@@ -87,7 +88,7 @@ def read_declared(
         regulariser=analysis.total(reader.rest),
         constraints=constraints,
         private_names=data.descriptions,
-        public_data=tuple(reader.records.public),
+        public_data=(*data.public_descriptions, *listing.unlisted_names(data)),
         mean=False,
         adjacency=adjacency,
         row_parts=RowParts(False, 0.0, False),
@@ -102,7 +103,7 @@ def read_declared(
         ),
         declared=declared,
         term=term,
-        private_leaves=tuple(leaf for leaf in _cvxpy.leaves(term) if data.match(leaf) is not None),
+        private_leaves=tuple(data.leaf_names),
     )
 
 

@@ -79,7 +79,7 @@ def _array_lines(erm: ERM) -> list[str]:
     lines = ["Private arrays (row i belongs to record i):"]
     lines += [f"  {name}" for name in erm.private_names]
     if erm.public_data:
-        lines.append("Public arrays with one row a record, treated as known to everyone:")
+        lines.append("Known to everyone:")
         lines += [f"  {name}" for name in erm.public_data]
     return lines
 

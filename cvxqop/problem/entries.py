@@ -13,6 +13,7 @@ import numpy as np
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
+from cvxqop.problem.forms import as_numbers, is_list_of_numbers, is_masked
 
 __all__ = ["Entry", "held_elsewhere", "read_entries"]
 
@@ -27,8 +28,8 @@ class Entry:
     name: str
 
 
-def read_entries(private: Any) -> list[Entry]:
-    """The elements of ``private``, checked.
+def read_entries(private: Any, role: str = "private") -> list[Entry]:
+    """The elements of ``private``, or of the list that ``role`` names, checked.
 
     Raises
     ------
@@ -46,7 +47,7 @@ def read_entries(private: Any) -> list[Entry]:
             f"private must be a list of arrays, constants or parameters, "
             f"not {type(private).__name__}."
         )
-    return [_entry(item, f"private[{i}]") for i, item in enumerate(private)]
+    return [_entry(item, f"{role}[{i}]") for i, item in enumerate(private)]
 
 
 def held_elsewhere(private: Any, entry: Entry) -> bool:
@@ -76,17 +77,36 @@ def _entry(item: Any, name: str) -> Entry:
             raise ProblemError(
                 f"{name}, the parameter {item.name()}, has no value; set its value first."
             )
-    elif hasattr(item, "to_numpy"):
-        array = item.to_numpy()
+    _check_form(array, name)
+    array = as_numbers(array, name)
     if not (isinstance(array, np.ndarray) or _cvxpy.is_sparse(array)):
         raise ProblemError(
-            f"{name} must be a NumPy array, a SciPy sparse matrix, a pandas object, a cp.Constant "
-            f"or a cp.Parameter, not {type(item).__name__}."
+            f"{name} must be a NumPy array, a SciPy sparse matrix, a pandas or polars object, a "
+            f"list of numbers, a cp.Constant or a cp.Parameter, not {type(item).__name__}."
         )
-    if array.dtype.kind not in "biuf":
-        raise ProblemError(f"{name} must hold real numbers, not dtype {array.dtype}.")
     if array.ndim not in (1, 2):
         raise ProblemError(
             f"{name} must have one row a record, hence one or two axes, not {array.ndim}."
         )
     return Entry(array, leaf, item, label)
+
+
+def _check_form(array: Any, name: str) -> None:
+    """Refuse what CVXPY reads otherwise than it is meant: by its type alone.
+
+    Raises
+    ------
+    ProblemError
+        A masked array or a nested list.
+    """
+    if is_masked(array):
+        raise ProblemError(
+            f"{name} is a masked array, and CVXPY computes with the numbers under the mask. Write "
+            'the problem with y.astype(float).filled(np.nan) and list that; nonfinite="zero" '
+            "makes a zero row of a record with a missing entry."
+        )
+    if is_list_of_numbers(array) and isinstance(array[0], list | tuple):
+        raise ProblemError(
+            f"{name} is a nested list, which CVXPY reads column by column. Write the problem with "
+            "np.array(…) of it and list that."
+        )

@@ -58,6 +58,8 @@ class ERM:
     outputs : Outputs, optional
         Where a record has several outputs, φ(Θ'a_i + c_i): how Θ stands in θ. There is one loss
         then, the rows are those of a, and J is the number of outputs.
+    private_leaves : tuple
+        The constants and parameters that hold records.
     """
 
     variables: tuple[cp.Variable, ...]
@@ -73,6 +75,7 @@ class ERM:
     has_offset: bool
     texts: Texts
     outputs: Outputs | None = None
+    private_leaves: tuple[Any, ...] = ()
 
     @property
     def dimension(self) -> int:
@@ -115,7 +118,7 @@ class ERM:
     def constants(
         self, bounds: Bounds, anchor: Array | None = None, offset: float | None = None
     ) -> Constants:
-        """R, L and G0 from public numbers alone.
+        """R, L and G0 from public numbers alone (theory §1, GLM form).
 
         Parameters
         ----------

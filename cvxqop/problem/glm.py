@@ -23,6 +23,7 @@ def glm_loss(
     *,
     intercept: Any = None,
     threshold: float = 1.0,
+    labels: str | None = None,
 ) -> GLMLoss:
     """The private loss Σ_i φ(…) of a linear model as a term of a CVXPY objective.
 
@@ -34,7 +35,8 @@ def glm_loss(
         "squared_hinge"  max(1 − y_i t_i, 0)²,          labels ±1
 
     and φ(t_i − y_i) for a `ScalarLoss`. Labels are cut to [−1, 1], so that ``row_norm`` bounds
-    ‖x_i‖ alone: the 1 of an intercept stays public, R² = row_norm² + 1.
+    ‖x_i‖ alone: the 1 of an intercept stays public, R² = row_norm² + 1. Boolean labels are mapped,
+    False to −1 and True to 1; numbers 0 and 1 are where ``labels="01"`` says so.
 
     CVXPY copies arrays that it is given; here X and y stay where they are and are read by blocks
     of rows. The term is private by itself: it needs no entry in ``private=``. It can be scaled and
@@ -46,20 +48,24 @@ def glm_loss(
     loss : str or ScalarLoss
         φ.
     X : array, memory map, sparse matrix, DataFrame or list of blocks of rows, shape (n, p)
-        One row a record.
+        One row a record. Columns of a frame that are not numbers are refused by name.
     y : array-like, shape (n,), or None
-        Targets or labels; None for zero targets.
+        Targets or labels; None for zero targets. What is masked or missing, in X and y, counts as
+        NaN.
     theta : Variable or affine Expression, p entries
         Coefficients.
     intercept : Variable or affine Expression, one entry, optional
         Added to every x_i'θ.
     threshold : float
         M of the Huber loss, in units of y.
+    labels : "01", optional
+        Labels of a margin loss are cut to [0, 1] and read as 2y − 1. None: booleans are, other
+        types are numbers in [−1, 1]. The values of y decide nothing.
 
     Raises
     ------
     OptionError
-        If the loss is unknown or the threshold not positive.
+        If the loss is unknown, the threshold not positive, or ``labels`` no option of the loss.
     ProblemError
         If shapes disagree, the data are not real, or a memory map is shorter than it says.
 
@@ -85,4 +91,12 @@ def glm_loss(
         raise OptionError("glm_loss: threshold must be positive and finite.")
     if y is None and loss in MARGIN_LOSSES:
         raise OptionError(f"glm_loss: the loss {loss!r} needs labels y.")
-    return GLMLoss(theta, 0.0 if intercept is None else intercept, loss, X, y, float(threshold))
+    if labels not in (None, "01"):
+        raise OptionError(f'glm_loss: labels must be "01" or None, not {labels!r}.')
+    if labels is not None and loss not in MARGIN_LOSSES:
+        raise OptionError(
+            f"glm_loss: labels belongs to the losses {', '.join(MARGIN_LOSSES)}; the targets of "
+            "others are numbers."
+        )
+    shift = 0.0 if intercept is None else intercept
+    return GLMLoss(theta, shift, loss, X, y, float(threshold), labels)

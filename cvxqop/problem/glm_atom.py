@@ -14,6 +14,7 @@ from cvxpy.atoms.atom import Atom
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
 from cvxqop.problem.blocks import as_records
+from cvxqop.problem.forms import as_numbers, is_boolean
 from cvxqop.problem.losses import ScalarLoss, huber, logistic, squared, squared_hinge
 from cvxqop.problem.pieces import (
     Column,
@@ -21,6 +22,7 @@ from cvxqop.problem.pieces import (
     Leaf,
     Piece,
     Pieces,
+    ZeroOneLeaf,
     linear_part,
     product,
     total,
@@ -41,9 +43,16 @@ class GLMLoss(Atom):  # type: ignore[misc]
     holds_records = True
 
     def __init__(
-        self, theta: Any, intercept: Any, loss: str | ScalarLoss, X: Any, y: Any, threshold: float
+        self,
+        theta: Any,
+        intercept: Any,
+        loss: str | ScalarLoss,
+        X: Any,
+        y: Any,
+        threshold: float,
+        labels: str | None = None,
     ) -> None:
-        self._given = [loss, X, y, threshold]
+        self._given = [loss, X, y, threshold, labels]
         self._spelling = loss if isinstance(loss, str) else "residual"
         self.loss: ScalarLoss = _LOSSES.get(self._spelling) or (
             huber(threshold) if loss == "huber" else loss  # type: ignore[assignment]
@@ -53,15 +62,21 @@ class GLMLoss(Atom):  # type: ignore[misc]
         self._x = Leaf(records, ("X", id(X)), True, "X")
         self._y: Leaf | None = None
         if y is not None:
-            labels = as_records(y, "y", (1, 2))
-            if labels.shape != (self.n, 1):
+            target = as_records(y, "y", (1, 2))
+            if target.shape != (self.n, 1):
                 raise ProblemError(
-                    f"glm_loss: X has shape {self.n, self._width} and y {tuple(labels.shape)}; y "
+                    f"glm_loss: X has shape {self.n, self._width} and y {tuple(target.shape)}; y "
                     "must have one entry a row of X."
                 )
-            kind = LabelLeaf if self._spelling in MARGIN_LOSSES else Leaf
-            self._y = kind(labels, (kind.__name__, id(y)), True, "y")
+            kind = self._kind(y, labels)
+            self._y = kind(target, (kind.__name__, id(y)), True, "y")
         super().__init__(theta, intercept)
+
+    def _kind(self, y: Any, labels: str | None) -> type[Leaf]:
+        """How y is read; of a margin loss by its type or as stated, never by its values."""
+        if self._spelling not in MARGIN_LOSSES:
+            return Leaf
+        return ZeroOneLeaf if labels == "01" or is_boolean(y) else LabelLeaf
 
     def describe(self, hidden: bool = False) -> str:
         """The term in words; ``hidden`` writes n for the number of records."""
@@ -70,7 +85,18 @@ class GLMLoss(Atom):  # type: ignore[misc]
         names = [_cvxpy.format_expression(argument, {}, shapes) for argument in self.args]
         parts = [f'"{self._spelling}"', "X" + _cvxpy.format_shape((n, self._width))]
         parts += ["y" + _cvxpy.format_shape((n,))] if self._y is not None else []
-        return f"glm_loss({', '.join(parts + names[: 1 if names[1] == '0' else 2])})"
+        names = names[: 1 if names[1] == "0" else 2]
+        mapped = ['labels="01"'] if isinstance(self._y, ZeroOneLeaf) else []
+        return f"glm_loss({', '.join(parts + names + mapped)})"
+
+    def held(self) -> Iterator[tuple[Any, Any, str]]:
+        """The arrays of the records, each with the object it was given as and a name."""
+        _, X, y, _ = self._given[:4]
+        for given, name in ((X, "X of glm_loss"), (y, "y of glm_loss")):
+            for part in given if isinstance(given, list | tuple) else [given]:
+                array = as_numbers(part, name)
+                if isinstance(array, np.ndarray) or sp.issparse(array):
+                    yield array, part, name
 
     def pieces(self, stacking: Stacking) -> list[Piece]:
         """The argument of φ as pieces, for the rows of an ERM."""

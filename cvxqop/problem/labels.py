@@ -15,18 +15,57 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
-from cvxqop.problem.losses import ScalarLoss, logistic
+from cvxqop.problem.losses import ScalarLoss, logistic, squared_hinge
 from cvxqop.problem.pieces import Column, Piece, Pieces, linear_part, product, times, total
 from cvxqop.problem.rows import Labels
 from cvxqop.problem.terms import LinearTerm, LossTerm
 
-__all__ = ["read_labels"]
+__all__ = ["check_signs", "read_labels"]
 
 _TOLERANCE = 1e-12
 
 Text = Callable[[Any], str]
 Losses = Sequence[tuple[ScalarLoss, float | npt.NDArray[np.float64]]]
+
+
+def check_signs(term: LossTerm, text: Text) -> None:
+    """Refuse booleans where a margin loss has its signs: CVXPY multiplies by 0 and 1.
+
+    Decided by the type that a constant was given with. Booleans that multiply a variable alone are
+    a feature, and those that enter a sum, such as 2y − 1, may be meant as they are.
+
+    Raises
+    ------
+    ProblemError
+        A boolean array multiplies the rows of the loss.
+    """
+    if term.loss not in (logistic, squared_hinge):
+        return
+    for node in _cvxpy.nodes(term.argument):
+        if _cvxpy.kind(node) == "multiply" and any(
+            _is_boolean(sign) and _has_rows(rows) for sign, rows in (node.args, node.args[::-1])
+        ):
+            raise ProblemError(
+                f"{text(node)} in the term {text(term.written)} multiplies by an array of "
+                "booleans, which CVXPY reads as 0 and 1, while the loss is written for labels of "
+                "−1 and 1. Use np.where(y, 1.0, -1.0) in the problem and in private, or "
+                "y.astype(float) if 0 and 1 are meant."
+            )
+
+
+def _is_boolean(node: Any) -> bool:
+    """Whether a node is a constant that was given as booleans, up to shape and sign."""
+    while _cvxpy.kind(node) in ("neg", "reshape", "transpose", "promote", "broadcast"):
+        node = node.args[0]
+    return _cvxpy.kind(node) == "constant" and bool(node.is_boolean_valued) and node.ndim > 0
+
+
+def _has_rows(node: Any) -> bool:
+    """Whether a variable meets an array in a node."""
+    arrays = (_cvxpy.kind(leaf) != "variable" and leaf.ndim > 0 for leaf in _cvxpy.leaves(node))
+    return _cvxpy.has_variables(node) and any(arrays)
 
 
 def read_labels(

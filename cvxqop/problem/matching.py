@@ -1,19 +1,21 @@
-"""Which leaf of a problem holds which private array, decided by origin first and by value second.
+"""Which leaf of a problem holds which listed array, decided by origin first and by value second.
 
 CVXPY copies arrays. It remembers the ``id`` of a dense float64 array that it copied, a parameter
 and a constant made from a data frame share memory with their source, and everything else (sparse
 arrays, other dtypes) leaves no trace. So there are three cases for a leaf with the numbers of an
-entry of ``private``:
+entry:
 
-1. it is the entry, was copied from it, or shares its memory: it is private;
-2. its source is known to be another object, and case 1 holds for some other leaf: it is public. A
-   public array that happens to hold the private numbers is thus public whatever they are;
-3. otherwise it is private, because values are all that is left to go by.
+1. it is the entry, was copied from it, or shares its memory: it holds the entry;
+2. it was copied from another object, and case 1 holds for some other leaf: it is another array,
+   whatever it holds;
+3. otherwise it holds the entry, because values are all that is left to go by.
+
+That a leaf is another array does not make it public: only listing does (`listing`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,37 +25,46 @@ from cvxqop import _cvxpy
 from cvxqop.problem.compare import NO_MATCH, is_constant, record_axis
 from cvxqop.problem.entries import Entry, held_elsewhere
 
-__all__ = ["Match", "find_private"]
+__all__ = ["Finder", "Match", "shares_memory"]
 
 
 @dataclass(frozen=True)
 class Match:
     """A leaf that holds entry ``entry``; its axis ``axis`` runs over the records.
 
-    ``axis`` is None where both axes do (a symmetric array), and −1 where none does.
+    ``axis`` is None where there is one entry only, and −1 where no axis does.
     """
 
     entry: int
     axis: int | None
 
 
-def find_private(
-    private: Any, entries: Sequence[Entry], leaves: Mapping[int, Any]
-) -> dict[int, Match]:
-    """The private ones among ``leaves``, constants and parameters by ``id``."""
-    finder = _Finder(private, entries, list(leaves.values()))
-    hits = ((key, finder.find(leaf)) for key, leaf in leaves.items())
-    return {key: hit for key, hit in hits if hit is not None}
+class Finder:
+    """Finds the entries of a list among leaves and other arrays.
 
+    Parameters
+    ----------
+    given : sequence
+        The list as it was given.
+    entries : sequence of Entry
+        Its elements.
+    leaves : iterable
+        The constants and parameters of the problem that have a value.
+    trace : bool
+        Whether a leaf that is known to come from elsewhere is another array. Without, equal
+        numbers are enough.
+    """
 
-class _Finder:
-    def __init__(self, private: Any, entries: Sequence[Entry], leaves: Sequence[Any]) -> None:
-        self._private, self._entries, self._leaves = private, entries, leaves
-        self._settled = _settled(entries, leaves)
+    def __init__(
+        self, given: Any, entries: Sequence[Entry], leaves: Iterable[Any], *, trace: bool = True
+    ) -> None:
+        self._trace = trace
+        self._given, self._entries, self._leaves = given, entries, list(leaves)
+        self._settled = _settled(entries, self._leaves)
         self._known: dict[int, set[int] | None] = {}
 
     def find(self, leaf: Any) -> Match | None:
-        """The entry that a leaf holds, or None for a public one."""
+        """The entry that a leaf holds, or None."""
         for i, entry in enumerate(self._entries):
             if entry.leaf is leaf:
                 return Match(i, 0 if leaf.size > 1 else None)
@@ -70,23 +81,50 @@ class _Finder:
             straight = leaf.shape == entry.array.shape and axis in (0, None)
             if axis is NO_MATCH or (i in self._settled and not straight):
                 continue
-            if straight and source is not None and self._is_other(source, i):
-                continue
-            return Match(i, axis)
+            known = source if straight and self._trace else None
+            if axis is None and leaf.size > 1:
+                # Of a symmetric array, what is known not to be the array is its transpose.
+                return Match(i, int(known is not None and self._is_elsewhere(known, i)))
+            if known is None or not self._is_other(known, i):
+                return Match(i, axis)
+        return None
+
+    def originates(self, leaf: Any, i: int) -> bool:
+        """Whether a leaf is known to be, or to have been copied from, entry i itself."""
+        entry = self._entries[i]
+        source = _cvxpy.source(leaf)
+        copied = source is not None and source in (id(entry.given), id(entry.array))
+        own = _cvxpy.source(entry.leaf) if entry.leaf is not None else None
+        return entry.leaf is leaf or copied or (own is not None and own == source)
+
+    def find_array(self, array: Any) -> int | None:
+        """The entry whose memory or whose numbers an array outside the tree holds, or None."""
+        for i, entry in enumerate(self._entries):
+            if array is entry.given or shares_memory(array, entry.array):
+                return i
+            if array.ndim and record_axis(entry.array, array) is not NO_MATCH:
+                return i
         return None
 
     def _is_other(self, source: int, i: int) -> bool:
         """Whether the object behind ``source`` is known not to be entry i.
 
         Asked for leaves in the shape of the entry only: ``X.T`` is another object than ``X`` and
-        private all the same.
+        the same data all the same.
         """
-        if source in (id(self._entries[i].given), id(self._entries[i].array)):
+        if not self._is_elsewhere(source, i):
             return False
         if i not in self._known:
             self._known[i] = self._sources(self._entries[i])
         known = self._known[i]
         return known is not None and source not in known
+
+    def _is_elsewhere(self, source: int, i: int) -> bool:
+        """Whether a source is another object than entry i, where CVXPY would remember that."""
+        entry = self._entries[i]
+        if source in (id(entry.given), id(entry.array)):
+            return False
+        return entry.leaf is None or source != _cvxpy.source(entry.leaf)
 
     def _sources(self, entry: Entry) -> set[int] | None:
         """What CVXPY may have copied the entry from; None if it is not certain to occur.
@@ -97,20 +135,32 @@ class _Finder:
         if any(entry.leaf is leaf for leaf in self._leaves):
             return {_cvxpy.source(entry.leaf) or 0}
         same = [leaf for leaf in self._leaves if leaf.shape == entry.array.shape and leaf.ndim]
-        shared = [leaf for leaf in same if _shares(leaf, entry)]
-        copied = [leaf for leaf in same if _cvxpy.source(leaf) == id(entry.given)]
-        if entry.array.base is not None or not (copied and held_elsewhere(self._private, entry)):
-            copied = []
-        values = (_cvxpy.leaf_value(leaf) for leaf in shared + copied)
-        certain = any(record_axis(entry.array, value) is not NO_MATCH for value in values)
-        return set() if certain else None
+        untraced = [leaf for leaf in same if _cvxpy.source(leaf) is None]
+        certain = [leaf for leaf in same if _shares(leaf, entry)]
+        if not _leaves_a_trace(entry):
+            certain += untraced  # the leaf that CVXPY made of the entry is among them
+        elif entry.array.base is None and held_elsewhere(self._given, entry):
+            certain += [leaf for leaf in same if _cvxpy.source(leaf) == id(entry.given)]
+        values = (_cvxpy.leaf_value(leaf) for leaf in certain)
+        found = any(record_axis(entry.array, value) is not NO_MATCH for value in values)
+        return set() if found else None
+
+
+def shares_memory(array: Any, other: Any) -> bool:
+    """Whether two dense arrays lie in the same memory."""
+    dense = isinstance(array, np.ndarray) and isinstance(other, np.ndarray)
+    return bool(dense and np.may_share_memory(array, other))
+
+
+def _leaves_a_trace(entry: Entry) -> bool:
+    """Whether CVXPY remembers where it copied an entry from."""
+    array = entry.given
+    return isinstance(array, np.ndarray) and array.dtype == np.float64 and array is entry.array
 
 
 def _shares(leaf: Any, entry: Entry) -> bool:
     """Whether a leaf was not even copied."""
-    value = _cvxpy.leaf_value(leaf)
-    dense = isinstance(value, np.ndarray) and isinstance(entry.array, np.ndarray)
-    return bool(dense and np.may_share_memory(value, entry.array))
+    return shares_memory(_cvxpy.leaf_value(leaf), entry.array)
 
 
 def _settled(entries: Sequence[Entry], leaves: Sequence[Any]) -> set[int]:

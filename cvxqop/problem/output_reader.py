@@ -162,6 +162,7 @@ class OutputReader:
         if kind == "matmul":
             return self._product(node)
         if self.n == 1 and not self._private.contains(node):
+            self._check_shape(node)
             return self._public(node)
         return self._refuse(node, "is not of the form X @ Theta + b - Y")
 
@@ -192,7 +193,14 @@ class OutputReader:
             raise ProblemError(f"The private term {self._text(self._term)} {reason}.") from None
         if not _cvxpy.has_variables(row):
             self._matrices.check_public(constant_array(row), self._term)
+        self._check_shape(row)
         return self._public(row)
+
+    def _check_shape(self, row: Any) -> None:
+        """Where n is private, a row of variables with an axis for the records is listed, or
+        refused: of one record it cannot be told from one row a record."""
+        if self._private.count_is_private and row.ndim == 2 and not self._private.has_listed(row):
+            self._refuse(row, refusals.PER_RECORD)
 
     def _public(self, row: Any) -> Columns:
         found = affine_map(row, self._stacking)

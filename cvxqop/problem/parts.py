@@ -9,16 +9,16 @@ __all__ = ["Constants", "RowParts", "Texts"]
 
 @dataclass(frozen=True)
 class Constants:
-    """What privacy needs to know of a loss: bounds over every record that could occur.
+    """What privacy needs to know of a loss: bounds over every record that could occur (theory §1).
 
     Attributes
     ----------
     row_norm : float
         R, bound on ‖a‖, public part included.
     smoothness : float
-        L = R² Σ_j κ_j w_j ≥ ‖∇²ℓ‖.
+        L = R² Σ_j κ_j w_j ≥ ‖∇²ℓ‖, of Theorems 3 to 9.
     anchor_gradient : float
-        G0 = R Σ_j w_j sup_{|t| ≤ B} |φ_j'(t)| ≥ ‖∇ℓ(θ0)‖.
+        G0 = R Σ_j w_j sup_{|t| ≤ B} |φ_j'(t)| ≥ ‖∇ℓ(θ0)‖, of the guard.
     quadratic : bool
         Whether every φ_j is quadratic.
     outputs : int
@@ -28,7 +28,8 @@ class Constants:
     hessian_range : int, optional
         Dimension of a subspace that holds its range at every θ.
     trace, frobenius : float, optional
-        Bounds on its trace and Frobenius norm, of A again; None stands for ρL and √ρ L.
+        Bounds on its trace (Theorem 6) and Frobenius norm (Theorems 7 and 8), of A again; None
+        stands for ρL and √ρ L.
     """
 
     row_norm: float

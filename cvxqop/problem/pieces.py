@@ -27,6 +27,7 @@ __all__ = [
     "Piece",
     "Pieces",
     "Signature",
+    "ZeroOneLeaf",
     "linear_part",
     "product",
     "times",
@@ -84,6 +85,16 @@ class LabelLeaf(Leaf):
 
 
 @dataclass(eq=False)
+class ZeroOneLeaf(LabelLeaf):
+    """Labels 0 and 1, or False and True: cut to [0, 1], then taken as 2y − 1, hence ±1."""
+
+    def take(self, start: int, stop: int) -> Any:
+        """Rows start…stop."""
+        rows = Leaf.take(self, start, stop)
+        return 2.0 * _cut(rows.toarray() if is_sparse(rows) else rows, 1.0, 0.0) - 1.0
+
+
+@dataclass(eq=False)
 class TamedLeaf(Leaf):
     """A leaf whose finite entries are cut to ±1e75, so that products of a few of them are finite.
 
@@ -103,11 +114,15 @@ def _tame(leaf: Leaf) -> Leaf:
     return leaf if leaf.is_label else TamedLeaf(leaf.array, leaf.key, leaf.private, leaf.name)
 
 
-def _cut(entries: Array, bound: float) -> Array:
-    """Entries cut to ±bound, those that are not finite left alone; no copy if none is beyond."""
-    if entries.size and max(entries.max(), -entries.min()) <= bound:
+def _cut(entries: Array, high: float, low: float | None = None) -> Array:
+    """Entries cut to [low, high], ±high unless ``low`` is given; what is not finite is left alone.
+
+    No copy if no entry is beyond.
+    """
+    low = -high if low is None else low
+    if entries.size and entries.max() <= high and entries.min() >= low:
         return entries
-    return np.where(np.isfinite(entries), np.clip(entries, -bound, bound), entries)
+    return np.where(np.isfinite(entries), np.clip(entries, low, high), entries)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ __all__ = [
     "affine_map",
     "constant_array",
     "is_plain",
+    "is_plain_identity",
     "number",
     "record_count",
 ]
@@ -80,6 +81,17 @@ def is_plain(array: Any) -> bool:
     entries = np.asarray(array, dtype=np.float64).reshape(-1)
     plain = entries.size == 0 or abs(entries[0]) in (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
     return bool(plain and np.all(entries == entries[:1]))
+
+
+def is_plain_identity(array: Any) -> bool:
+    """Whether a matrix is a plain number times the identity, a way to write that number as well."""
+    if array.ndim != 2 or array.shape[0] != array.shape[1]:
+        return False
+    diagonal = array.diagonal() if _cvxpy.is_sparse(array) else np.diagonal(array)
+    others = (array.count_nonzero() if _cvxpy.is_sparse(array) else np.count_nonzero(array)) - (
+        np.count_nonzero(diagonal)
+    )
+    return is_plain(diagonal) and others == 0
 
 
 def constant_array(node: Any) -> Any:

@@ -11,10 +11,13 @@ __all__ = [
     "BROADCAST",
     "COMBINES",
     "MEAN",
+    "PER_RECORD",
     "PUBLIC_MATRIX",
     "PUBLIC_ROWS",
     "PUBLIC_WEIGHTS",
     "SHAPES",
+    "UNLISTED",
+    "UNLISTED_COUNTED",
     "kinked",
     "of_atom",
     "of_count",
@@ -57,7 +60,28 @@ PUBLIC_MATRIX = (
 
 BROADCAST = "broadcasts an array of records"
 
+PER_RECORD = (
+    "has one entry a record although no record occurs in it, and θ must not grow with the number "
+    "of records. Write one number for all records without an axis, such as an intercept "
+    "cp.Variable()"
+)
+
 SHAPES = "give both sides the same shape, (n,) or (n, 1)"
+
+UNLISTED = (
+    "that is listed neither in private nor in public, and one of its axes is as long as there are "
+    "records. If it comes from the records, list the very array in private=[…]: a slice, a copy or "
+    "a product of a listed array is another array. If everyone may know it, list it in public=[…]"
+    "."
+)
+
+UNLISTED_COUNTED = (
+    "that is listed neither in private nor in public. Under add_remove every array is listed, "
+    "because its length may be the number of records. If it comes from the records, list the very "
+    "array in private=[…]: a slice, a copy or a product of a listed array is another array. If "
+    "everyone may know it, and it has not one row a record, list it in public=[…]. Write one "
+    "number as a number."
+)
 
 _NOT_SMOOTH = (
     "is a loss that is not smooth. Use huber(…) in place of an absolute value, square(pos(…)) in "

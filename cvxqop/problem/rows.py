@@ -127,8 +127,7 @@ class AffineRows(Blocks):
         """Every array that rows or offsets read, once each."""
         pieces = [*self._linear, *(piece for group in self._offsets for piece in group)]
         pieces += self.labels.pieces if self.labels else ()
-        unique = {id(leaf): leaf for piece in pieces for leaf in piece.leaves}
-        return list(unique.values())
+        return list(dict.fromkeys(leaf for piece in pieces for leaf in piece.leaves))
 
     def take(self, start: int, stop: int) -> tuple[Any, Array]:
         """Rows and offsets of the records start…stop."""

@@ -21,7 +21,6 @@ __all__ = ["PUBLIC", "SUMMED", "SeparableReader"]
 PUBLIC, SUMMED = -1, -2
 State = int
 
-_PER_RECORD = "has a variable with one entry a record; θ must not grow with the number of records"
 _COMBINES = (
     "combines records in {}, so that it is not a sum over records and no loss of one record "
     "exists. Declared losses are sums, such as sum(log_sum_exp(X @ W, axis=1))"
@@ -42,7 +41,6 @@ class SeparableReader:
     def __init__(self, private: PrivateData, refuse: Callable[[str], NoReturn]) -> None:
         self._private, self._refuse = private, refuse
         self.counts: set[int] = set()
-        self.public: list[str] = []
 
     def read(self, node: Any) -> State:
         """State of an expression."""
@@ -71,6 +69,11 @@ class SeparableReader:
         if not _cvxpy.is_elementwise(node):
             self._refuse(_COMBINES.format(kind))
         return self._entrywise(node, states)
+
+    def read_rows(self, node: Any) -> None:
+        """Refuse an expression that has not one slice a record."""
+        if self.read(node) < 0:
+            self._refuse(refusals.COMBINES)
 
     def _leaf(self, leaf: Any) -> State:
         match = self._private.match(leaf)
@@ -234,14 +237,10 @@ class SeparableReader:
             self._check_public(factor, side * (factor.ndim - 1), factor.ndim)
             return
         if _cvxpy.has_variables(node):
-            if one:
+            if one and self._private.has_listed(node):
                 return
-            self._refuse(_PER_RECORD)
+            self._refuse(refusals.PER_RECORD)
         if is_plain(constant_array(node)):
             return
         if self._private.count_is_private:
             self._refuse(f"holds a public array {refusals.PUBLIC_ROWS}")
-        shape = _cvxpy.format_shape(["n" if k == own else s for k, s in enumerate(node.shape)])
-        text = f"a public array of shape {shape}"
-        if text not in self.public:
-            self.public.append(text)

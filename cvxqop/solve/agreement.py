@@ -12,7 +12,7 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop._cvxpy import evaluate
+from cvxqop._cvxpy import SHARED, evaluate
 from cvxqop.solve.rest import Rest
 from cvxqop.solve.terms import dense
 
@@ -60,14 +60,14 @@ class Public:
         """r(θ); NaN or infinite where r has no value."""
         if self._term is None:
             return 0.0
-        with np.errstate(all="ignore"):
+        with SHARED, np.errstate(all="ignore"):
             return float(_evaluated(self._term, self._values(theta)).item())
 
     def violation(self, theta: Array) -> tuple[float, float]:
         """The largest violation of a constraint, and the largest number that enters one."""
         values = self._values(theta)
         worst, size = 0.0, 0.0
-        with np.errstate(all="ignore"):
+        with SHARED, np.errstate(all="ignore"):
             for constraint in self._constraints:
                 arguments = [_evaluated(argument, values) for argument in constraint.args]
                 fixed = constraint.copy([cp.Constant(a) for a in arguments])

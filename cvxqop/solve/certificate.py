@@ -13,9 +13,9 @@ Where u is an ε-subgradient at a point z⁺ of C near z, δ = ‖z⁺ − z‖,
 holds for z⁺ with ρ + √L δ for ρ and slack + ½ L δ², because
 Φ(z⁺) ≤ f(z) + ∇f(z)'(z⁺ − z) + ½ L δ² + G(z⁺), and z is at most δ farther from p.
 
-u from one splitting step is the Fenchel-Young form of theory §7, u from a step of length 1/m with
-M = m I is its fused form. The theta form bounds Φ(p) from below at θ = prox_{ωg}(x) in place of z:
-with r = ∇f(θ) + u_g + u_C, u_g ∈ ∂g(θ) and u_C normal to C at z,
+That is Theorem 11. u from one splitting step is its Fenchel-Young form, u from a step of length 1/m
+with M = m I is its fused form. The theta form bounds Φ(p) from below at θ = prox_{ωg}(x) in place
+of z: with r = ∇f(θ) + u_g + u_C, u_g ∈ ∂g(θ) and u_C normal to C at z,
 
     gap ≤ f(z) + g(z) − [ f(θ) + g(θ) + u_C'(θ − z) − ½ ‖r‖²_{M⁻¹} ],    ‖z − p‖ ≤ sqrt(2 gap / m).
 

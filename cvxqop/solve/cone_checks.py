@@ -15,6 +15,7 @@ from cvxqop.solve.cone_solvers import cone_problem
 from cvxqop.solve.program import Program
 from cvxqop.solve.quadratic import Quadratic
 from cvxqop.solve.quadratic_terms import quadratic_terms
+from cvxqop.solve.solvers import compiles
 from cvxqop.solve.standard_form import standard_form
 
 __all__ = ["LIMITS", "check_cone_engine"]
@@ -36,7 +37,8 @@ def check_cone_engine(
     constraints: Sequence[cp.Constraint],
     *,
     accuracy: float,
-    radius: float = 1.0,
+    size: float = 1.0,
+    curvature: float = 1.0,
 ) -> str:
     """Name of the solver inside, after all that can be checked on the public part of the problem.
 
@@ -51,8 +53,10 @@ def check_cone_engine(
         Its options.
     variables, regulariser, constraints
         The public rest.
-    accuracy, radius : float
-        Δ, and the size of θ that it is measured by.
+    accuracy : float
+        Δ relative to ``size``.
+    size, curvature : float
+        Public sizes of θ and of the curvature of the loss.
 
     Raises
     ------
@@ -62,14 +66,14 @@ def check_cone_engine(
         The constraints are infeasible, or the rest is not convex.
     """
     name = solver or conic.default_solver(variables, regulariser, constraints)
-    conic.check_solver("CLARABEL", {}, variables, regulariser, constraints)
+    rest = (variables, regulariser, constraints)
+    conic.check_solver("CLARABEL", {}, *rest, size=size, curvature=curvature)
     remainder = quadratic_terms(variables, regulariser).remainder
-    program = Program.of(standard_form(variables, remainder, constraints))
-    if name in cp.installed_solvers():
-        _check_cones(name, program)
-    conic.check_solver(name, dict(options), variables, regulariser, constraints)
-    least = _least_accuracy(program) * radius
-    if accuracy < least:
+    program = Program.of(standard_form(variables, remainder, constraints, size))
+    _check_cones(name, program)
+    conic.check_solver(name, dict(options), *rest, size=size, curvature=curvature)
+    least = _least_accuracy(program)
+    if accuracy < 0.999 * least:  # products of decimals
         raise OptionError(
             f"accuracy={accuracy:g}: with {program.dimension} entries of θ and these cones the "
             f"conic engine is trusted with {least:.1g} at best; pass a larger accuracy, which adds "
@@ -77,15 +81,14 @@ def check_cone_engine(
         )
     D = program.dimension
     # Off the kinks of most terms, and steep enough to stay there.
-    steep = 1.0 + float(np.linalg.norm(program.form.c))
-    trial = Quadratic(steep * np.eye(D), np.zeros(D), np.cos(1.0 + np.arange(D)))
+    steep = curvature + float(np.linalg.norm(program.form.c)) / size
+    trial = Quadratic(steep * np.eye(D), np.zeros(D), size * np.cos(1.0 + np.arange(D)))
     try:
         solve_over_cones(
             trial,
-            variables,
-            regulariser,
-            constraints,
-            accuracy=accuracy,
+            *rest,
+            accuracy=accuracy * size,
+            size=size,
             solver=name,
             solver_options=options,
             max_iter=20,
@@ -119,8 +122,4 @@ def _check_cones(name: str, program: Program) -> None:
 def _takes(name: str, program: Program) -> bool:
     form = program.form
     problem, _, _ = cone_problem(np.eye(program.dimension), form.c, form.A, form.b, program.cones)
-    try:
-        problem.get_problem_data(name, ignore_dpp=True, solver_opts={})
-    except Exception:
-        return False
-    return True
+    return compiles(problem, name)

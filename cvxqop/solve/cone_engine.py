@@ -12,12 +12,14 @@ import numpy as np
 import numpy.typing as npt
 from cvxpy.error import SolverError
 
+from cvxqop._cvxpy import SHARED
 from cvxqop.errors import AccuracyError, OptionError
 from cvxqop.solve import conic
 from cvxqop.solve.answer import Answer
 from cvxqop.solve.certificate import Curvature
 from cvxqop.solve.cone_solvers import ConeSolution, run_clarabel, run_cvxpy
 from cvxqop.solve.cones import Cones
+from cvxqop.solve.feasibility import domain
 from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.function import PerturbedFunction
 from cvxqop.solve.monitor import Goal, Monitor, PrecisionError, failure
@@ -26,7 +28,9 @@ from cvxqop.solve.prox import NotSplittable, split
 from cvxqop.solve.proximal_newton import Inner, minimise_over_cones
 from cvxqop.solve.quadratic import Quadratic
 from cvxqop.solve.quadratic_terms import quadratic_terms
+from cvxqop.solve.solvers import TIGHT, run
 from cvxqop.solve.standard_form import standard_form
+from cvxqop.solve.units import size_of
 
 __all__ = ["nearest", "solve_over_cones"]
 
@@ -44,6 +48,7 @@ def solve_over_cones(
     constraints: Sequence[cp.Constraint],
     *,
     accuracy: float = 1e-6,
+    size: float | None = None,
     solver: str = "CLARABEL",
     solver_options: Mapping[str, Any] | None = None,
     max_iter: int | None = None,
@@ -61,6 +66,9 @@ def solve_over_cones(
         The public rest; other variables may occur in it.
     accuracy : float
         Certified bound on ‖θ − argmin‖₂.
+    size : float or None
+        Expected size of θ, the unit of the cone programs; None takes that of the minimiser of f
+        where f is a quadratic form, else one.
     solver, solver_options
         A solver of CVXPY for the D × D models, with its options.
     max_iter, time_limit : int, float or None
@@ -85,8 +93,10 @@ def solve_over_cones(
     >>> answer.theta.round(6).tolist(), answer.distance <= 1e-6
     ([2.75, 0.75], True)
     """
-    Q, q, remainder = quadratic_terms(variables, regulariser)
-    program = Program.of(standard_form(variables, remainder, constraints))
+    with SHARED:
+        Q, q, remainder = quadratic_terms(variables, regulariser)
+        form = standard_form(variables, remainder, constraints, size or _size(smooth))
+    program = Program.of(form)
     factor = cholesky if Q is None else None
     smooth = smooth if Q is None and not np.any(q) else smooth.plus(Q, q)
     curvature = Curvature(smooth.lower_curvature(), factor)
@@ -107,6 +117,10 @@ def solve_over_cones(
     return Answer(found.candidate.point, {}, certificate.distance, certificate.gap)
 
 
+def _size(smooth: Smooth) -> float:
+    return size_of(smooth) if isinstance(smooth, Quadratic) else 1.0
+
+
 def _inner(name: str, options: Mapping[str, Any]) -> Inner:
     """A solver as a function of a model; whatever it raises is no answer."""
 
@@ -119,8 +133,8 @@ def _inner(name: str, options: Mapping[str, Any]) -> Inner:
                 P[: len(H), : len(H)] = H
                 tight = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), tolerance)
                 return run_clarabel(P, q, A, b, cones, {**tight, **options})
-            settings = {**conic.TIGHT.get(name, {}), **options}
-            return run_cvxpy(lambda p: conic._solve(p, name, settings), H, q, A, b, cones)
+            settings = {**TIGHT.get(name, {}), **options}
+            return run_cvxpy(lambda p: run(p, name, settings), H, q, A, b, cones)
         except Exception:  # whatever it says, it depends on records
             return None
 
@@ -133,7 +147,7 @@ def nearest(
     constraints: Sequence[cp.Constraint],
     theta: Array,
 ) -> Answer:
-    """The point of C next to a release, with values of the other variables that go with it.
+    """The point of C ∩ dom r next to a release, with values of the other variables to go with it.
 
     Post-processing: only what has been released, and the public rest, enter.
 
@@ -142,6 +156,7 @@ def nearest(
     AccuracyError
         No installed solver finds it.
     """
+    constraints = [*constraints, *([] if regulariser is None else domain(regulariser))]
     theta = _projected(variables, constraints, theta)
     own = {v.id for v in variables}
     terms = [*constraints] if regulariser is None else [regulariser, *constraints]

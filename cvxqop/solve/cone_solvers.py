@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from cvxqop._cvxpy import SHARED
 from cvxqop.solve.cone_projections import vector
 from cvxqop.solve.cones import Cones
 
@@ -130,7 +131,8 @@ def run_cvxpy(
     solve: Any, H: Array, q: Array, A: Any, b: Array, cones: Cones
 ) -> ConeSolution | None:
     """By a solver of CVXPY: ``solve`` takes a problem and returns its solution, or raises."""
-    problem, x, constraints = cone_problem(H, q, A, b, cones)
+    with SHARED:
+        problem, x, constraints = cone_problem(H, q, A, b, cones)
     solution = solve(problem)
     if not solution.primal_vars:
         return None

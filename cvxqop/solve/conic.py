@@ -7,10 +7,7 @@ written into the user's variables, parameters, constraints or problem.
 from __future__ import annotations
 
 import contextlib
-import os
-import sys
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,35 +17,22 @@ import numpy.typing as npt
 from cvxpy import settings
 from cvxpy.error import DCPError, SolverError
 
+from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.solve.answer import Answer
+from cvxqop.solve.feasibility import check_judged
 from cvxqop.solve.polish import polished
 from cvxqop.solve.prox import NotSplittable, split
 from cvxqop.solve.quadratic import Quadratic
+from cvxqop.solve.solvers import TIGHT, attempt, check_silent, compiles, run
+from cvxqop.solve.units import Rescaled, power_of_two, rescaled, size_of
 
 __all__ = ["check_feasible", "check_solver", "default_solver", "solve_conic"]
 
 Array = npt.NDArray[np.float64]
 
-TIGHT: Mapping[str, Mapping[str, Any]] = {
-    "CLARABEL": {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10},
-    "OSQP": {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 200_000, "polishing": True},
-    "SCS": {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iters": 200_000},
-    "HIGHS": {
-        "primal_feasibility_tolerance": 1e-10,
-        "dual_feasibility_tolerance": 1e-10,
-    },
-    "ECOS": {"abstol": 1e-10, "reltol": 1e-10, "feastol": 1e-10},
-    "PIQP": {"eps_abs": 1e-10, "eps_rel": 1e-10},
-    "PROXQP": {"eps_abs": 1e-10, "eps_rel": 1e-10},
-    "DAQP": {"eps_prim": 1e-10, "eps_dual": 1e-10},
-    "QOCO": {"abstol": 1e-10, "reltol": 1e-10},
-    "CVXOPT": {"abstol": 1e-10, "reltol": 1e-10, "feastol": 1e-10},
-    "GUROBI": {"BarConvTol": 1e-10, "FeasibilityTol": 1e-9, "OptimalityTol": 1e-9},
-}
-
-# Options that make a solver print iterations, which come from records.
-PRINTING = frozenset({"verbose", "output_flag", "log_to_console", "OutputFlag"})
+SMALL = 1e-3
+"""Part of the expected size of θ below which an answer is looked for again, in its own units."""
 
 
 def solve_conic(
@@ -60,6 +44,7 @@ def solve_conic(
     solver: str | None = None,
     solver_options: Mapping[str, Any] | None = None,
     scale: float = 0.0,
+    size: float | None = None,
     polish: bool = True,
 ) -> Answer:
     """Minimise f(θ) + r(θ) over θ in C with a solver that CVXPY knows.
@@ -80,6 +65,9 @@ def solve_conic(
         Passed through; they win over the tight tolerances set here.
     scale : float
         Curvature of ``regulariser`` where it is a loss that outweighs f.
+    size : float or None
+        Expected size of θ, the unit that the solver works in; None takes that of the minimiser of
+        f.
     polish : bool
         Whether proximal steps follow.
 
@@ -93,7 +81,8 @@ def solve_conic(
     Raises
     ------
     cvxpy.error.SolverError
-        The solver failed or did not reach its tolerance. The message carries no number.
+        The solver failed, did not reach its tolerance, or its answer is not finite or not
+        feasible (`feasibility`), whatever its status says. The message carries no number.
 
     Examples
     --------
@@ -106,42 +95,64 @@ def solve_conic(
     ([1.0, 0.0], True)
     """
     name = solver or default_solver(variables, regulariser, constraints)
-    # A power of two changes no digit, and brings the objective to the scale of the tolerances.
     mean = float(np.trace(quadratic.H)) / len(quadratic.g)
-    scale = float(2.0 ** np.round(np.log2(max(mean + scale, 1e-300))))
+    curvature, options = mean + scale, dict(solver_options or {})
+    rest = (variables, regulariser, constraints)
+    unit = size or size_of(quadratic)
+    answer, fault = _in_units(unit, curvature, quadratic, *rest, name, options, polish)
+    found = 0.0 if answer is None else float(np.abs(answer.theta).max(initial=0.0))
+    if 0.0 < found < SMALL * unit:
+        # Constraints that confine θ to far less than f alone would have: tolerances were coarse.
+        again, wrong = _in_units(found, curvature, quadratic, *rest, name, options, polish)
+        if fault or not wrong:
+            answer, fault = again, wrong
+    if answer is None or fault:
+        raise SolverError(fault) from None
+    return answer
+
+
+def _in_units(
+    size: float,
+    curvature: float,
+    quadratic: Quadratic,
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[cp.Constraint],
+    name: str,
+    options: Mapping[str, Any],
+    polish: bool,
+) -> tuple[Answer | None, str]:
+    """An answer for θ of about ``size``, and what is wrong with it, in words without numbers."""
+    # Powers of two change no digit, and bring θ and the objective to the scale of the tolerances.
+    scale = power_of_two(curvature)
+    rest = rescaled(size, variables, regulariser, constraints)
     problem = _problem(
         quadratic.H / scale,
-        (quadratic.g - quadratic.H @ quadratic.anchor) / scale,
-        variables,
-        None if regulariser is None else regulariser * (1.0 / scale),
-        constraints,
+        (quadratic.g - quadratic.H @ quadratic.anchor) / (scale * rest.unit),
+        rest.variables,
+        _times(rest, scale * rest.unit**2),
+        rest.constraints,
     )
-    own = dict(solver_options or {})
-    status, solution = _attempt(problem, name, {**TIGHT.get(name, {}), **own})
+    status, solution = attempt(problem, name, {**TIGHT.get(name, {}), **options})
     if status == settings.OPTIMAL_INACCURATE and name in TIGHT:
         # The tight tolerance was out of reach: the solver's own may not be.
-        second = _attempt(problem, name, own)
+        second = attempt(problem, name, options)
         if second[0] == settings.OPTIMAL:
             status, solution = second
     if status != settings.OPTIMAL:
-        raise SolverError(
+        return None, (
             f"solver {name} ended with status {status!r} on the perturbed problem; "
             "try another solver, or other solver_options"
-        ) from None
-    answer = _answer(problem, variables, solution)
-    if answer.auxiliary or not polish:
-        return answer
-    theta = polished(quadratic, variables, regulariser, constraints, answer.theta)
-    return replace(answer, theta=theta)
-
-
-def _attempt(problem: cp.Problem, name: str, options: Mapping[str, Any]) -> tuple[str, Any]:
-    """Status and solution; whatever a solver raises is a status too."""
-    try:
-        solution = _solve(problem, name, options)
-    except Exception:
-        return settings.SOLVER_ERROR, None
-    return str(solution.status), solution
+        )
+    answer = _answer(rest, solution)
+    if answer is not None and polish and not answer.auxiliary and answer.finite:
+        theta = polished(quadratic, variables, regulariser, constraints, answer.theta)
+        answer = replace(answer, theta=theta)
+    what = "is incomplete" if answer is None else answer.fault(variables, regulariser, constraints)
+    return answer, what and (
+        f"the answer of solver {name} {what}, whatever its status says; try another solver, "
+        "or other solver_options"
+    )
 
 
 def default_solver(
@@ -161,8 +172,7 @@ def default_solver(
     D = sum(v.size for v in variables)
     problem = _problem(np.eye(D), np.zeros(D), variables, regulariser, constraints)
     for name in installed:
-        with contextlib.suppress(Exception):
-            problem.get_problem_data(name, ignore_dpp=True, solver_opts={})
+        if compiles(problem, name):
             return str(name)
     raise OptionError("solver: no installed CVXPY solver can take this problem") from None
 
@@ -173,10 +183,14 @@ def check_solver(
     variables: Sequence[cp.Variable],
     regulariser: cp.Expression | None,
     constraints: Sequence[cp.Constraint],
+    *,
+    size: float = 1.0,
+    curvature: float = 1.0,
 ) -> None:
     """Refuse a solver, or options, that cannot work, before any record is touched.
 
-    The same solver with the same options minimises ½‖θ‖² + r(θ) over C, which is public.
+    The same solver with the same options minimises ½h‖θ‖² + r(θ) over C, which is public; h and
+    the ``size`` of θ are public numbers of the order of those that will occur.
 
     Raises
     ------
@@ -186,12 +200,13 @@ def check_solver(
         The constraints are infeasible, r is nowhere finite, or the rest is not convex.
     """
     options = dict(solver_options or {})
-    for option in PRINTING & options.keys():
-        raise OptionError(f"solver_options: {option!r} would print unreleased numbers")
+    check_silent(options)
     if solver is None and not options:
         check_feasible(variables, regulariser, constraints)
         return
-    _check_on(solver, options, variables, regulariser, constraints)
+    rest = rescaled(size, variables, regulariser, constraints)
+    divisor = power_of_two(curvature) * rest.unit**2
+    _check_on(solver, options, rest.variables, _times(rest, divisor), rest.constraints)
 
 
 def _check_on(
@@ -208,15 +223,14 @@ def _check_on(
     D = sum(v.size for v in variables)
     problem = _problem(np.eye(D), np.zeros(D), variables, regulariser, constraints)
     _check_convex(problem)
-    try:
-        problem.get_problem_data(name, ignore_dpp=True, solver_opts={})
-    except SolverError:
+    check_judged(problem.variables(), regulariser, constraints)
+    if not compiles(problem, name):
         raise OptionError(
             f"solver={name!r} cannot take this problem: its regulariser or constraints need "
             "cones that it does not have"
-        ) from None
+        )
     try:
-        status = _solve(problem, name, options).status
+        status = run(problem, name, options).status
     except Exception as error:
         # Nothing private has entered this problem, so the solver's own words may be shown.
         raise OptionError(f"solver={name!r} refuses solver_options: {error}") from None
@@ -283,42 +297,20 @@ def _problem(
     return cp.Problem(cp.Minimize(objective), list(constraints))
 
 
-def _solve(problem: cp.Problem, solver: str, options: Mapping[str, Any]) -> Any:
-    """CVXPY's chain by hand, so that no value is written into any variable or constraint."""
-    if solver == "SCS" and not problem.constraints:
-        theta = problem.variables()[0]
-        problem = cp.Problem(problem.objective, [cp.sum(theta) * 0 <= 1])
-    with _silence(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        data, chain, inverse_data = problem.get_problem_data(
-            solver, ignore_dpp=True, solver_opts={}
-        )
-        raw = chain.solve_via_data(
-            problem, data, warm_start=False, verbose=False, solver_opts=dict(options)
-        )
-        return chain.invert(raw, inverse_data)
+def _answer(rest: Rescaled, solution: Any) -> Answer | None:
+    """What a solver reports, in the units of θ; None where a variable is missing or of another
+    size."""
+    found = {}
+    for v in (*rest.variables, *rest.auxiliary.values()):
+        value = solution.primal_vars.get(v.id)
+        value = np.asarray(value.toarray() if is_sparse(value) else value)
+        if value.size != v.size or value.dtype.kind not in "fiu":
+            return None
+        found[v.id] = rest.unit * value.astype(np.float64).reshape(v.shape, order="F")
+    theta = np.concatenate([found[v.id].reshape(-1, order="F") for v in rest.variables])
+    return Answer(theta, {v: found[own.id] for v, own in rest.auxiliary.items()})
 
 
-def _answer(problem: cp.Problem, variables: Sequence[cp.Variable], solution: Any) -> Answer:
-    values = solution.primal_vars
-    theta = np.concatenate(
-        [np.asarray(values[v.id], dtype=np.float64).reshape(-1, order="F") for v in variables]
-    )
-    own = {v.id for v in variables}
-    others = [v for v in problem.variables() if v.id not in own]
-    return Answer(theta, {v: np.asarray(values[v.id]).reshape(v.shape) for v in others})
-
-
-@contextlib.contextmanager
-def _silence() -> Iterator[None]:
-    """Send file descriptor 1 to the null device: OSQP and HiGHS write there from C."""
-    sys.stdout.flush()
-    saved = os.dup(1)
-    null = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(null, 1)
-        yield
-    finally:
-        os.dup2(saved, 1)
-        os.close(saved)
-        os.close(null)
+def _times(rest: Rescaled, divisor: float) -> cp.Expression | None:
+    """r / divisor."""
+    return None if rest.regulariser is None else rest.regulariser * (rest.factor / divisor)

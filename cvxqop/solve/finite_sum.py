@@ -123,21 +123,20 @@ class FiniteSum:
             return self._evaluate(theta)
 
     def _evaluate(self, theta: Array) -> Evaluation:
-        value, squares, slopes, blocks = 0.0, 0.0, 0.0, 0
+        value, sizes, slopes, blocks = 0.0, np.zeros(2), 0.0, 0
         total: Any = np.zeros(self.dimension, dtype=np.longdouble if self.fine else np.float64)
         for A, C in self.blocks():
             values, slope = self.record_loss.evaluate(A @ theta, C)
             value += float(np.sum(values))
             total += A.T @ slope
             if not self._squares:
-                squares += squares_of(A)
+                sizes += self._squared_sizes(A, C)
             slopes += float(slope @ slope)
             blocks += 1
-        if self._squares:
-            squares = self._squares[0]
-        else:
-            # ‖A‖_F² is the same in every pass.
-            self._squares.append(squares)
+        if not self._squares:
+            # They are the same in every pass.
+            self._squares.extend(sizes.tolist())
+        squares, offsets = self._squares
         step = theta - self.anchor
         product = self.S @ step
         gradient = total.astype(np.float64)
@@ -146,12 +145,19 @@ class FiniteSum:
         between = blocks * (float(np.finfo(np.longdouble).eps) / EPS if self.fine else 1.0)
         lengths = min(self.block, max(self.rows.n, 1)) + between + 8
         error = lengths * float(np.sqrt(squares * slopes))
-        error += kappa * (self.dimension + 4) * squares * (1.0 + float(np.linalg.norm(theta)))
+        # a'θ + c is off by (D + 1) ‖a‖ ‖θ‖ + |c| units, φ' by κ times that.
+        error += kappa * (self.dimension + 4) * squares * float(np.linalg.norm(theta))
+        error += kappa * float(np.sqrt(squares * offsets))
         error += (self.dimension + 4) * float(
             np.linalg.norm(self.a) + self._size * np.linalg.norm(step)
         )
         value += float(step @ (self.a + 0.5 * product))
         return Evaluation(value, gradient + self.a + product, EPS * error)
+
+    def _squared_sizes(self, A: Any, C: Array) -> Array:
+        """‖A‖_F² and ‖C‖_F² of a block."""
+        offsets = C[:, : self.record_loss.offsets]
+        return np.array([squares_of(A), float(np.sum(np.square(offsets)))])
 
     def hessian(self, theta: Array, radius: float = 0.0) -> Array:
         """A matrix below ∇²f everywhere within ``radius`` of θ; ∇²f(θ) for radius 0."""
@@ -185,7 +191,8 @@ class FiniteSum:
     def upper_curvature(self) -> float:
         """L ≥ λ_max(∇²f) everywhere, in one pass if none was made."""
         if not self._squares:
-            self._squares.append(float(sum(squares_of(A) for A, _ in self.blocks())))
+            sizes = sum((self._squared_sizes(A, C) for A, C in self.blocks()), np.zeros(2))
+            self._squares.extend(sizes.tolist())
         return 1.01 * (self.smoothness * self._squares[0] + self._size)
 
     def plus(self, Q: Array | None, q: Array) -> FiniteSum:

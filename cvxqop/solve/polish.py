@@ -69,7 +69,8 @@ def _projected(rest: Rest, public: Public, theta: Array) -> Array:
 def _steps(f: Quadratic, rest: Rest, theta: Array) -> Candidate:
     """The candidate of the smallest residual; slack counts like a residual of the same gap."""
     best: list[tuple[float, Candidate]] = []
-    floor = FLOOR * float(np.linalg.norm(f.g) + np.abs(f.H).max())
+    reach = float(np.abs(theta).max(initial=0.0))
+    floor = FLOOR * float(np.linalg.norm(f.g) + reach * np.abs(f.H).max())
     mean = float(np.trace(f.H)) / len(theta)
     gradient = f.gradient(theta)
     pull = float(np.linalg.norm(gradient))

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from cvxqop.errors import ProblemError
 from cvxqop.solve.projections import Projection
+from cvxqop.solve.units import power_of_two
 
 __all__ = ["Polyhedron"]
 
@@ -38,6 +39,11 @@ class Polyhedron:
         self._A = sp.csc_matrix(sp.diags_array(1.0 / lengths) @ A)
         self._dense = self._A.toarray()
         self._low, self._high = low / lengths, high / lengths
+        # OSQP's tolerance is absolute: bounds of order one, by a power of two.
+        largest = float(np.max(np.abs(self._bounds())))
+        self._unit = power_of_two(largest) if largest > 0.0 else None
+        if self._unit is not None:
+            self._low, self._high = self._low / self._unit, self._high / self._unit
         p = A.shape[1]
         self._solver = osqp.OSQP()
         self._solver.setup(
@@ -53,7 +59,7 @@ class Polyhedron:
             polishing=False,
             adaptive_rho_interval=50,
         )
-        if self.project(np.zeros(p)).violation > 1e-6 * (
+        if self._project(np.zeros(p)).violation > 1e-6 * (
             1.0 + float(np.max(np.abs(self._bounds())))
         ):
             raise ProblemError("constraints: no point satisfies the linear constraints together")
@@ -63,7 +69,17 @@ class Polyhedron:
         return np.asarray(both[np.isfinite(both)])
 
     def project(self, y: Array) -> Projection:
-        """Nearest point, with the normal A'λ and its exact slack against the rows."""
+        """Nearest point, with the normal A'λ and its exact slack against the rows.
+
+        A cone, whose bounds are all zero, takes its unit from y.
+        """
+        unit = self._unit or power_of_two(float(np.linalg.norm(y)) or 1.0)
+        found = self._project(y / unit)
+        return Projection(
+            found.point * unit, found.normal * unit, found.slack * unit**2, found.violation * unit
+        )
+
+    def _project(self, y: Array) -> Projection:
         rows = self._dense @ y
         if np.all(rows >= self._low) and np.all(rows <= self._high):
             return Projection(y.copy(), np.zeros_like(y))

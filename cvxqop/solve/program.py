@@ -201,7 +201,7 @@ class Program:
 
     @cached_property
     def centre(self) -> tuple[Vector, float]:
-        """x̄ with b − Ax̄ farthest inside of K, up to 1, and its distance to the equations."""
+        """x̄ with b − Ax̄ farthest inside of K, up to one unit, and its distance to the equations."""
         form, cones = self.form, self.cones
         N = form.A.shape[1]
         e = sp.csc_array(cones.centre[:, None])
@@ -209,24 +209,25 @@ class Program:
         A = sp.vstack([sp.hstack([form.A, e]), last], format="csc")
         P = sp.diags_array(np.append(np.full(N, FARTHEST), 0.0), format="csc")
         found = run_clarabel(
-            P, np.append(np.zeros(N), -1.0), A, np.append(form.b, 1.0), cones, extra=1
+            P, np.append(np.zeros(N), -1.0), A, np.append(form.b / form.unit, 1.0), cones, extra=1
         )
-        return self._on_equations(found.x[:N])
+        return self._on_equations(form.unit * found.x[:N])
 
     @cached_property
     def dual_centre(self) -> tuple[Vector, float]:
-        """ȳ with A_v'ȳ = −c_v farthest inside of K*, up to 1, and η̄.
+        """ȳ with A_v'ȳ = −c_v farthest inside of K*, up to one unit, and η̄.
 
         max {d ≤ 1 : y − de ∈ K*, A_v'y = −c_v, |y − de| ≤ R} is dual to
         min {c_v'v + t + R Σ|p| : p − A_v v ∈ K, t + e'(p − A_v v) = 1, t ≥ 0}; without R the
         centre may be so far away that its rounding counts.
         """
-        cones, D = self.cones, self.dimension
+        cones, D, weight = self.cones, self.dimension, self.form.weight
         e = cones.centre
         m, n = self.form.A.shape[0], self.form.A.shape[1] - D
         if n == 0:
-            return e.astype(LONG), 0.0
-        nearest = self._columns.correction(self.form.c[D:])
+            return weight * e.astype(LONG), 0.0
+        c = self.form.c[D:] / weight
+        nearest = self._columns.correction(c)
         R = FAR * (1.0 + float(np.abs(nearest).max()))
         one, Av = sp.eye_array(m, format="csc"), sp.csc_array(self.form.A[:, D:])
         moved = sp.hstack([Av, -one, one], format="csc")
@@ -235,14 +236,14 @@ class Program:
         A = sp.vstack([A, -sp.eye_array(2 * m + 1, n + 2 * m + 1, k=n)], format="csc")
         found = run_clarabel(
             sp.csc_array((n + 2 * m + 1, n + 2 * m + 1)),
-            np.concatenate([self.form.c[D:], np.full(2 * m, R), [1.0]]),
+            np.concatenate([c, np.full(2 * m, R), [1.0]]),
             A,
             np.concatenate([np.zeros(m), [1.0], np.zeros(2 * m + 1)]),
             cones,
             equation=True,
             extra=2 * m + 1,
         )
-        return self._on_dual_equations(found.y[:m] - found.y[m] * e)
+        return self._on_dual_equations(weight * (found.y[:m] - found.y[m] * e))
 
     @cached_property
     def _primal_radii(self) -> Array:
@@ -262,7 +263,7 @@ class Program:
     def _idle(self) -> npt.NDArray[np.bool_]:
         """Inequalities whose multiplier is 0 in every dual point: G is the same without them."""
         found = np.zeros(self.cones.size, dtype=bool)
-        radii = self._dual_radii[self.cones.block]
+        radii = self._dual_radii[self.cones.block] / self.form.weight
         for cone in self.cones.parts:
             if cone.kind == "nonneg":
                 found[cone.rows] = radii[cone.rows] < IDLE

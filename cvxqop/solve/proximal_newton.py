@@ -129,10 +129,10 @@ class _Engine:
         anchor = self.smooth.anchor
         b = form.b - form.A[:, :D] @ anchor
         cones = self.program.cones
-        found = self.inner(np.eye(D), form.c.copy(), form.A, b, cones, TOLERANCE)
+        found = self.inner(np.eye(D), form.c / form.weight, form.A, b / form.unit, cones, TOLERANCE)
         starts = [self.program.centre[0]]
         if found is not None and np.all(np.isfinite(found.x)):
-            starts.insert(0, self._shifted(found.x, anchor))
+            starts.insert(0, self._shifted(form.unit * found.x, anchor))
         for x in starts:
             at = self.program.feasible(x)
             point = None if at is None else self._point(at)
@@ -146,35 +146,40 @@ class _Engine:
         mean = float(np.trace(H)) / len(H)
         scale = float(2.0 ** np.round(np.log2(max(mean, 1e-300))))
         form, D = self.program.form, self.program.dimension
-        q = form.c / scale
-        q[:D] += point.evaluation.gradient / scale
+        # The model in d/τ: a solver's tolerances are absolute.
+        unit = form.unit
+        q = form.c.copy()
+        q[:D] += point.evaluation.gradient
+        q /= scale * unit
         b = np.asarray(form.b - form.A[:, :D].astype(np.longdouble) @ point.theta, dtype=np.float64)
-        model = (H / scale, q, form.A, b, self.program.cones)
+        model = (H / scale, q, form.A, b / unit, self.program.cones)
         raw = self.inner(*model, self.tolerance)
         if raw is None or not all(np.all(np.isfinite(part)) for part in (raw.x, raw.s, raw.y)):
             self.damping = 2.0 * max(self.damping, mean)
             return point, None
         refined = refine(*model, raw)
-        answers: list[Any] = [raw] if refined is None else [refined, raw]
+        found: list[Any] = [raw] if refined is None else [refined, raw]
         # Where refinement is stuck, only the solver itself can bring the slack down.
         self.tolerance = max(TIGHTEST, 0.1 * self.tolerance)
-        following = self._following(point, answers)
+        following = self._following(point, [unit * answer.x for answer in found])
         if following is None:
             return None, None
         self._learn(point, following)
-        return following, self._judged(following, [scale * answer.y for answer in answers], goal)
+        return following, self._judged(
+            following, [scale * unit * answer.y for answer in found], goal
+        )
 
-    def _following(self, point: _Point, answers: list[Any]) -> _Point | None:
-        """The first answer that is nearly feasible, halved while Φ rises."""
-        for answer in answers:
-            at = self.program.feasible(self._shifted(answer.x, point.theta))
+    def _following(self, point: _Point, steps: list[Any]) -> _Point | None:
+        """The first step that leads to a nearly feasible point, halved while Φ rises."""
+        for x in steps:
+            at = self.program.feasible(self._shifted(x, point.theta))
             if at is not None:
                 break
         else:
             return None
         found, step = self._point(at), 1.0
         # What a solver leaves of its tolerance in v is no reason to shorten a step.
-        share = 1e-12 if len(answers) > 1 else 10.0 * TOLERANCE
+        share = 1e-12 if len(steps) > 1 else 10.0 * TOLERANCE
         while not found.value <= point.value + share * (abs(point.value) + abs(found.value)):
             if step <= SHORTEST:
                 break

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.solve.projections import Ball, BallInBox, L1Ball
-from cvxqop.solve.prox import NotSplittable, split
+from cvxqop.solve.prox import NotSplittable, split, splits
 from cvxqop.solve.rest import Rest
 
 __all__ = ["farthest", "reach"]
@@ -20,7 +20,7 @@ Array = npt.NDArray[np.float64]
 def farthest(
     variables: Sequence[cp.Variable], constraints: Sequence[cp.Constraint], anchor: Array
 ) -> float:
-    """`reach` of the constraints; ∞ where they hold a set that cannot be split.
+    """`reach` of the constraints that can be split: the others leave less, and ∞ stays possible.
 
     Examples
     --------
@@ -29,9 +29,12 @@ def farthest(
     3.0
     >>> farthest([theta], [cp.sum(cp.exp(theta)) <= 3], np.zeros(2))
     inf
+    >>> farthest([theta], [cp.sum(cp.exp(theta)) <= 3, cp.norm(theta, 2) <= 3], np.zeros(2))
+    3.0
     """
     try:
-        return reach(split(variables, None, constraints), anchor)
+        kept = [c for c in constraints if splits(variables, None, [c])]
+        return reach(split(variables, None, kept), anchor)
     except NotSplittable:
         return float("inf")
 

@@ -18,6 +18,10 @@ class RecordLoss(Protocol):
     """A convex ℓ(t) for each record; row i of C holds the numbers that it depends on."""
 
     @property
+    def offsets(self) -> int:
+        """J, the number of leading columns of C that are added to the margin."""
+
+    @property
     def curvature(self) -> float:
         """κ ≥ ℓ'' over all records."""
 
@@ -48,6 +52,11 @@ class LossSum:
     """
 
     losses: Sequence[Any]
+
+    @property
+    def offsets(self) -> int:
+        """One a loss: every column of C."""
+        return len(self.losses)
 
     @property
     def curvature(self) -> float:

@@ -6,7 +6,6 @@ infimum over v of c'x + c0 is no larger than G(θ).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +19,9 @@ import scipy.sparse as sp
 from cvxqop import _cvxpy
 from cvxqop.errors import OptionError
 from cvxqop.solve.cones import Cones
+from cvxqop.solve.solvers import compiled
 from cvxqop.solve.terms import NotSplittable
+from cvxqop.solve.units import ORDER, power_of_two, rescaled
 
 __all__ = ["StandardForm", "standard_form"]
 
@@ -49,6 +50,8 @@ class StandardForm:
         K.
     dimension : int
         D, the length of θ.
+    unit, weight : float
+        x and b are of the order of the unit, c and y of the order of the weight.
     """
 
     A: Any
@@ -56,6 +59,8 @@ class StandardForm:
     c: Array
     cones: Cones
     dimension: int
+    unit: float = 1.0
+    weight: float = 1.0
 
     def without(self, rows: npt.NDArray[np.bool_]) -> StandardForm:
         """The same less some of its nonnegative rows."""
@@ -87,8 +92,12 @@ def standard_form(
     variables: Sequence[cp.Variable],
     regulariser: cp.Expression | None,
     constraints: Sequence[cp.Constraint],
+    size: float = ORDER,
 ) -> StandardForm:
     """CVXPY's cone program of r over C, reduced to one that has interior points where it can.
+
+    It is written for θ of order ``size`` and brought back: K is a cone, so that b − Ax ∈ K is the
+    same as τb − A(τx) ∈ K.
 
     Raises
     ------
@@ -103,20 +112,17 @@ def standard_form(
     ):
         for part in expression:
             _check_exact(part)
+    rest = rescaled(size, variables, regulariser, constraints)
     D = sum(v.size for v in variables)
-    first = variables[0]
-    theta, tied = first, list(constraints)
+    first = rest.variables[0]
+    theta, tied = first, list(rest.constraints)
     if len(variables) > 1 or first.ndim != 1 or any(first.attributes.values()):
         # Several variables, and those with attributes, are tied to one vector by equations.
         theta = cp.Variable(D)
-        tied.append(theta == cp.hstack([cp.vec(v, order="F") for v in variables]))
-    objective = cp.sum(theta) + (0 if regulariser is None else regulariser)
+        tied.append(theta == cp.hstack([cp.vec(v, order="F") for v in rest.variables]))
+    objective = cp.sum(theta) + (0 if rest.regulariser is None else rest.regulariser)
     problem = cp.Problem(cp.Minimize(objective), tied)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        data, _, _ = problem.get_problem_data(
-            "CLARABEL", ignore_dpp=True, solver_opts={"use_quad_obj": False}
-        )
+    data, _, _ = compiled(problem, "CLARABEL", {"use_quad_obj": False})
     dims = data["dims"]
     if len(getattr(dims, "pnd", ())):
         raise OptionError("constraints: power cones of more than three entries are not supported")
@@ -138,7 +144,11 @@ def standard_form(
     if not len(form.b):
         form.add_void_row()
     cones = Cones.of(form.zero, form.nonneg, dims.soc, dims.psd, dims.exp, dims.p3d)
-    return StandardForm(sp.csc_array(form.A), form.b, form.c, cones, D)
+    A, b, c = sp.csc_array(form.A), rest.unit * form.b, (rest.factor / rest.unit) * form.c
+    unit = power_of_two(size / ORDER)
+    # Without r there is no c, and forces are those of a curvature of one.
+    weight = power_of_two(float(np.abs(c).max())) if np.any(c) else unit
+    return StandardForm(A, b, c, cones, D, unit, weight)
 
 
 def _check_exact(expression: Any) -> None:

@@ -19,14 +19,15 @@ Array = npt.NDArray[np.float64]
 
 
 class NotSplittable(OptionError):
-    """A term of the rest has no proximal operator here; conic solvers may still take it."""
+    """A term of the rest has no proximal operator here; ``obstacle`` says which and why.
+
+    Whether another solver may take the problem depends on the loss: whoever knows it adds a remedy.
+    """
 
     def __init__(self, term: Any, reason: str = "has no known proximal operator") -> None:
         text = term if isinstance(term, str) else format_expression(term, {})
-        super().__init__(
-            f'solver="STOTOS" cannot split the problem: the term {text} {reason}; '
-            'use a conic solver, for example solver="CLARABEL"'
-        )
+        self.obstacle = f"the term {text} {reason}"
+        super().__init__(f'solver="STOTOS" cannot split the problem: {self.obstacle}')
 
 
 class Affine:

@@ -101,7 +101,7 @@ def our_bound(epsilon, delta, exact, squared):
         cp.Problem(cp.Minimize(0.5 * loss)), private=[X, y],
         bounds=cvxqop.Bounds(row_norm=1.0, offset=1.0), epsilon=epsilon, delta=delta,
         anchor=cvxqop.CommonMinimizer(np.zeros(D), error=error), radius=radius,
-        accuracy=INEXACT, perturbation="wishart",
+        accuracy=INEXACT / radius, perturbation="wishart",
     )  # fmt: skip
     bound = plan.excess_risk_bound(radius)
     release = plan.mechanism.release

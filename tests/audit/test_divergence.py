@@ -85,8 +85,10 @@ def test_a_public_quadratic_rest_is_read():
     def state(data):
         X, y = data
         theta = cp.Variable(2)
-        rest = 1.5 * cp.sum_squares(theta - [1, 2]) + theta[0] * 3
-        return cp.Problem(cp.Minimize(0.5 * cp.sum_squares(X @ theta - y) + rest)), [X, y]
+        centre = np.array([1.0, 2.0])
+        rest = 1.5 * cp.sum_squares(theta - centre) + theta[0] * 3
+        loss = 0.5 * cp.sum_squares(X @ theta - y)
+        return cp.Problem(cp.Minimize(loss + rest)), [X, y], [centre]
 
     target = Call(state, bounds=cvxqop.Bounds(row_norm=2.0, offset=1.0), epsilon=1.0, delta=0.01)
     J = Objective.of(target.prepare((np.eye(2), np.array([0.5, -0.5])))[0])

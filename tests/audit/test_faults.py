@@ -131,7 +131,7 @@ def test_an_inexact_solve_needs_the_release_noise(monkeypatch, noise):
     monkeypatch.setattr(spend.stotos, "solve_stotos", rounded)
     if not noise:
         monkeypatch.setattr(GaussianRelease, "apply", lambda self, theta, noise: theta)
-    row = replace(ADDED, loss=LOGISTIC, exact=None, options={"accuracy": accuracy})
+    row = replace(ADDED, loss=LOGISTIC, exact=None, options={"accuracy": accuracy, "radius": 1.0})
     found = lower_bound(
         row.call("solution", 4), *row.pair.data("add_remove"), trials=250, event=odd
     )

@@ -11,6 +11,8 @@ import cvxqop
 from cvxqop.privacy.noise import Randomness
 from cvxqop.problem.losses import ScalarLoss
 
+pytestmark = pytest.mark.blas
+
 PAY = {"bounds": cvxqop.Bounds(row_norm=1.0, offset=1.0), "epsilon": 1.0, "delta": 1e-6}
 FINE = {**PAY, "accuracy": 1e-9, "seed": 5}
 LOG_COSH = ScalarLoss(
@@ -90,6 +92,7 @@ def test_weights_and_an_intercept():
     plan = cvxqop.plan(
         cp.Problem(cp.Minimize(loss)),
         private=[X, y],
+        public=[weights],
         perturbation=cvxqop.Linear(clip=0.4),
         **FINE,
     )
@@ -239,6 +242,7 @@ def test_clip_at_the_anchor(loss, zeta):
         weights = np.linspace(0.5, 2.0, 400) if loss == "weighted" else np.ones(400)
         term = cp.sum(cp.multiply(weights, losses))
     options = dict(private=[X, target], **FINE)
+    options["public"] = [weights] if loss == "weighted" else []
     options["bounds"] = cvxqop.Bounds(row_norm=1.0, offset=0.6)
     answers = []
     for clip in ("anchor", zeta):
@@ -332,7 +336,11 @@ def test_public_weights_without_a_clip(perturbation):
     theta = cp.Variable(4)
     loss = cp.sum(cp.multiply(weights, cp.huber(X @ theta - y, 0.2)))
     plan = cvxqop.plan(
-        cp.Problem(cp.Minimize(loss)), private=[X, y], perturbation=perturbation, **FINE
+        cp.Problem(cp.Minimize(loss)),
+        private=[X, y],
+        public=[weights],
+        perturbation=perturbation,
+        **FINE,
     )
     assert plan.mechanism.sensitivity.smoothness == pytest.approx(4.0)
     released = plan.run()[theta]

@@ -8,6 +8,8 @@ from scipy.optimize import minimize
 import cvxqop
 from cvxqop.privacy.noise import Randomness
 
+pytestmark = pytest.mark.blas
+
 PAY = {"bounds": cvxqop.Bounds(row_norm=1.0), "epsilon": 1.0, "delta": 1e-6}
 
 
@@ -49,7 +51,8 @@ def test_logistic_release(adjacency):
     assert np.abs(solution[theta] - exact).max() < 7.0 * release.scale
     assert np.abs(solution[theta] - exact).max() > 0.01 * release.scale  # the noise is there
     assert solution.private_loss is None
-    assert solution.certificate == 1e-6
+    assert plan.radius == 4.0  # 2√D/R
+    assert solution.certificate == 4e-6  # accuracy times the radius
 
 
 def test_spellings_agree():
@@ -188,7 +191,9 @@ def test_unfinished_points_are_released_only_if_certified():
         ({"accuracy": 0.0}, "accuracy"),
         ({"accuracy": -1.0}, "accuracy"),
         ({"accuracy": 1e-13}, "accuracy"),
-        ({"accuracy": 1e-11, "radius": 100.0}, "accuracy"),
+        ({"accuracy": 1e-13, "radius": 100.0}, "accuracy"),
+        ({"accuracy": 1e-13, "radius": 1e-9}, "accuracy"),
+        ({"accuracy": np.inf}, "accuracy"),
         ({"accuracy": "fine"}, "accuracy"),
         ({"solver": "NONE"}, "installed are .*CLARABEL"),
         ({"solver_options": {"tolerance": 1}}, "no option 'tolerance'"),

@@ -6,6 +6,8 @@ import pytest
 
 import cvxqop
 
+pytestmark = pytest.mark.blas
+
 RNG = np.random.default_rng(8)
 X = RNG.uniform(-0.5, 0.5, (300, 3))
 Y = np.clip(X @ [1.0, -0.5, 0.2], -1, 1)

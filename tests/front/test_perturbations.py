@@ -134,13 +134,13 @@ def test_private_loss_needs_a_random_curvature():
 
 
 def test_an_accuracy_that_double_precision_may_not_certify_is_warned_of():
-    """Rows of norm 0.002: the noise moves θ by thousands, and 1e-6 is the default accuracy."""
+    """The noise moves θ by hundreds of radii: a billionth of one is not to be told apart there."""
     X, y = np.full((40, 5), 1e-4), np.tile([-1.0, 1.0], 20)
     theta = cp.Variable(5)
     problem = cp.Problem(cp.Minimize(cp.sum(cp.logistic(-cp.multiply(y, X @ theta)))))
     bounds = cvxqop.Bounds(row_norm=2e-3)
     options = {"private": [X, y], "bounds": bounds, "epsilon": 0.3, "delta": 1e-6}
-    plan = cvxqop.plan(problem, perturbation="linear", **options)
+    plan = cvxqop.plan(problem, perturbation="linear", accuracy=1e-9, **options)
     (warning,) = [text for text in plan.warnings if "double precision" in text]
     advised = float(warning.split("accuracy=")[1].split()[0])
     for accuracy in (advised, 10 * advised):
@@ -149,7 +149,25 @@ def test_an_accuracy_that_double_precision_may_not_certify_is_warned_of():
     # What it costs: the release noise is far below that of the mechanism.
     displacement = better.mechanism.guard_scale * np.sqrt(5) / better.mechanism.ridge
     assert better.mechanism.release.scale < 1e-3 * displacement
-    usual = {**options, "bounds": cvxqop.Bounds(row_norm=1.0)}
-    for perturbation in ("linear", "wishart", "gaussian"):
-        plan = cvxqop.plan(problem, perturbation=perturbation, **usual)
-        assert not [text for text in plan.warnings if "double precision" in text]
+    for row_norm in (2e-3, 1.0, 1e6):
+        usual = {**options, "bounds": cvxqop.Bounds(row_norm=row_norm)}
+        for perturbation in ("linear", "wishart", "gaussian"):
+            plan = cvxqop.plan(problem, perturbation=perturbation, **usual)
+            assert not [text for text in plan.warnings if "double precision" in text]
+
+
+def test_an_accuracy_that_costs_more_than_the_perturbation_is_warned_of():
+    """Bounds far beyond the threshold of a Huber loss make the radius, and Δ with it, large."""
+    X, y = people(n=50)
+    theta = cp.Variable(4)
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.huber(X @ theta - y, 1e-3))))
+    bounds = cvxqop.Bounds(row_norm=1.0, offset=1e3)
+    options = {"private": [X, y], "bounds": bounds, "epsilon": 1.0, "delta": 1e-6}
+    for perturbation in ("linear", "gaussian", "wishart"):
+        plan = cvxqop.plan(problem, perturbation=perturbation, **options)
+        (warning,) = [text for text in plan.warnings if "the release adds noise" in text]
+        advised = float(warning.split("accuracy=")[1].split()[0])
+        assert 1e-12 <= advised < 1e-6
+        better = cvxqop.plan(problem, perturbation=perturbation, accuracy=advised, **options)
+        assert not [text for text in better.warnings if "accuracy" in text]
+        assert better.mechanism.release.scale < 0.1 * plan.mechanism.release.scale

@@ -130,7 +130,7 @@ def test_missing_offset_bound():
 
 
 def test_array_that_is_not_there():
-    refuse(cvxqop.ProblemError, "does not occur", private=[X, Y, X + 1.0])
+    refuse(cvxqop.ProblemError, "neither in private nor in public", private=[X + 1.0, Y])
 
 
 def test_no_private_array():

@@ -12,6 +12,8 @@ from cvxqop.privacy.noise import SeededNoise
 from cvxqop.privacy.shares import centred_risk, repair_risk
 from cvxqop.privacy.wishart_mechanism import Wishart
 
+pytestmark = pytest.mark.blas
+
 
 def bounds(**changes):
     base = {

@@ -87,6 +87,7 @@ def test_choice_at_the_extremes(epsilon, delta, d, adjacency, quadratic):
     assert shares.guard_mu > 0.0
 
 
+@pytest.mark.blas
 def test_draw():
     s = sensitivity(dimension=3)
     mechanism = Wishart().calibrate(1.0, 1e-6, s)

@@ -11,6 +11,8 @@ import scipy.sparse as sp
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.problem.analysis import read, read_expression
 
+from .listed import public_of
+
 rng = np.random.default_rng(0)
 N, D = 11, 3
 X = rng.standard_normal((N, D))
@@ -128,7 +130,7 @@ def test_reading_has_the_value_of_the_expression(name, agrees):
         with pytest.raises(ProblemError, match="different rows"):
             read(problem, private)
         return
-    erm = read(problem, private)
+    erm = read(problem, private, public=public_of(problem, private))
     agrees(erm, problem.objective.expr)
     assert all(loss.quadratic for loss, _ in erm.losses) == (name in SQUARED)
     assert erm.dimension == sum(variable.size for variable in erm.variables)
@@ -188,7 +190,8 @@ def test_few_records(n, d, agrees):
     u = cp.Variable(d)
     problem = cp.Problem(cp.Minimize(cp.sum_squares(A @ u + b - t) + cp.norm1(u)))
     for adjacency in ("replace_one", "add_remove"):
-        erm = read(problem, [A, t], adjacency=adjacency)
+        public = public_of(problem, [A, t])
+        erm = read(problem, [A, t], public=public, adjacency=adjacency)
         assert (erm.rows.n, erm.dimension) == (n, d + 1)
         if n:
             agrees(erm, problem.objective.expr)
@@ -212,7 +215,9 @@ def test_records_times_a_map_of_the_variables(n, agrees):
     z, A = cp.Variable(D), X[:n].copy()
     for row in (A @ cp.diag(z) @ M[:, 0], M[0] @ (cp.diag(z) @ cp.Constant(A).T)):
         expression = cp.sum_squares(row)
-        agrees(read(cp.Problem(cp.Minimize(expression)), [A], adjacency="add_remove"), expression)
+        problem = cp.Problem(cp.Minimize(expression))
+        listed = public_of(problem, [A])
+        agrees(read(problem, [A], public=listed, adjacency="add_remove"), expression)
 
 
 def test_zero_and_constant_columns(agrees):

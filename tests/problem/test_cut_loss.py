@@ -13,6 +13,8 @@ from cvxqop.problem.cut_loss import CutLoss, CutRows
 from cvxqop.problem.losses import ScalarLoss, huber, logistic, squared, squared_hinge
 from cvxqop.problem.rows import ArrayRows
 
+pytestmark = pytest.mark.blas
+
 LOG_COSH = ScalarLoss(
     "log-cosh",
     value=lambda t: np.logaddexp(t, -t) - np.log(2.0),

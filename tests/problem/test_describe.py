@@ -57,9 +57,9 @@ def test_everything_else_has_a_line():
     assert "rows[i] on w" in text
     assert "Public rest of the objective:\n  none" in text
     loss = weights @ cp.square(P @ w - Y)
-    text = describe(read(cp.Problem(cp.Minimize(loss)), [P]))
+    text = describe(read(cp.Problem(cp.Minimize(loss)), [P], public=[weights, Y]))
     assert "public weights of shape (11,)" in text
-    assert "a public array of shape (n,1)" in text
+    assert "public[1], shape (n,)" in text
 
 
 def test_no_entry_of_an_array():

@@ -10,6 +10,8 @@ from cvxqop.errors import OptionError, ProblemError
 from cvxqop.problem.analysis import read
 from cvxqop.problem.bounds import Bounds
 
+from .listed import public_of
+
 rng = np.random.default_rng(0)
 N, D = 9, 3
 X, Y = rng.standard_normal((N, D)), rng.standard_normal(N)
@@ -17,7 +19,9 @@ w, b = cp.Variable(D, name="w"), cp.Variable(name="b")
 
 
 def constants(loss, private, bounds, **options):
-    return read(cp.Problem(cp.Minimize(loss)), private).constants(bounds, **options)
+    problem = cp.Problem(cp.Minimize(loss))
+    erm = read(problem, private, public=public_of(problem, private))
+    return erm.constants(bounds, **options)
 
 
 def test_least_squares():

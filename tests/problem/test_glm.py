@@ -15,6 +15,8 @@ from cvxqop.problem.glm import glm_loss
 
 from .test_losses import LOG_COSH
 
+pytestmark = pytest.mark.blas
+
 rng = np.random.default_rng(4)
 N, D = 13, 3
 X = rng.standard_normal((N, D))

@@ -14,6 +14,8 @@ from cvxqop.problem.losses import logistic
 
 from .conftest import value_of
 
+pytestmark = pytest.mark.blas
+
 rng = np.random.default_rng(2)
 N, D = 12, 3
 X = rng.standard_normal((N, D))
@@ -142,7 +144,7 @@ def test_without_labels_the_linear_term_is_zero():
 )
 def test_refused(loss, words):
     with pytest.raises(ProblemError, match=words):
-        read(cp.Problem(cp.Minimize(loss)), [CX, CY])
+        read(cp.Problem(cp.Minimize(loss)), [CX, CY], public=[SOFT])
 
 
 def test_mean_under_add_remove():

@@ -19,6 +19,7 @@ from cvxqop.problem.analysis import read
 from cvxqop.problem.declared import Declared
 from cvxqop.problem.declared_reading import read_declared
 
+from .listed import public_of
 from .objectives import World
 from .recipes import MIXING, column, flat
 
@@ -127,7 +128,9 @@ def outcome(form, n, dimension):
     try:
         if objective.size != 1:
             raise ProblemError("The objective is an array; it must be a number.")
-        erm = read(cp.Problem(cp.Minimize(objective)), world.private, adjacency="add_remove")
+        problem = cp.Problem(cp.Minimize(objective))
+        listed = public_of(problem, world.private)
+        erm = read(problem, world.private, public=listed, adjacency="add_remove")
     except ProblemError as error:
         return str(error)
     losses = [(loss.name, loss.curvature, loss.slope_bound(1.5)) for loss, _ in erm.losses]
@@ -165,7 +168,10 @@ def test_declared_losses_are_read_alike(form):
         world = World.of(n, 3, 2, 3, "array")
         problem, declared = cp.Problem(cp.Minimize(DECLARED[form](world))), Declared(1, gradient=1)
         try:
-            erm = read_declared(problem, world.private, declared, adjacency="add_remove")
+            listed = public_of(problem, world.private)
+            erm = read_declared(
+                problem, world.private, declared, public=listed, adjacency="add_remove"
+            )
         except ProblemError as error:
             outcomes.append(str(error))
         else:

@@ -26,8 +26,8 @@ def same(build, *data):
     """The readings of ``build`` on data that coincide with a public array, and on others."""
     found = []
     for X, y in data:
-        problem, private = build(X, y)
-        erm = read(problem, private)
+        problem, private, public = build(X, y)
+        erm = read(problem, private, public=public)
         words = (erm.terms, erm.texts.rest, erm.texts.constraints, erm.public_data)
         found.append((erm.constants(Bounds(row_norm=1.0, offset=1.0)), erm.row_parts, words))
     return all(one == found[0] for one in found)
@@ -51,7 +51,7 @@ def test_a_public_array_in_the_rest(given):
 
     def build(X, y):
         X, y, private = GIVEN[given](X, y)
-        return minimise(cp.sum_squares(X @ t - y) + cp.sum_squares(G @ t)), private
+        return minimise(cp.sum_squares(X @ t - y) + cp.sum_squares(G @ t)), private, [G]
 
     assert same(build, (np.eye(N), OTHER[1]), OTHER)
 
@@ -63,7 +63,7 @@ def test_a_public_array_in_a_constraint(given, first):
 
     def build(X, y):
         X, y, private = GIVEN[given](X, y)
-        return minimise(cp.sum_squares(X @ t - y), t >= low if first else low <= t), private
+        return minimise(cp.sum_squares(X @ t - y), t >= low if first else low <= t), private, [low]
 
     assert same(build, (OTHER[0], low.copy()), (OTHER[0], np.array([1.5, 2.0, 3.0])))
 
@@ -74,7 +74,7 @@ def test_public_weights(given):
 
     def build(X, y):
         X, y, private = GIVEN[given](X, y)
-        return minimise(w @ cp.square(X @ t - y)), private
+        return minimise(w @ cp.square(X @ t - y)), private, [w]
 
     assert same(build, (OTHER[0], w.copy()), OTHER)
 

@@ -20,7 +20,7 @@ w = cp.Variable(3)
 def axis(entry, constant):
     leaf = cp.Constant(constant)
     found = match([entry], [leaf + 0]).match(leaf)
-    return found.axis
+    return "another array" if found is None else found.axis
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def axis(entry, constant):
         (Y[None, :], Y, -1),
         (Y[None, :], Y[None, :], 0),
         (Y[None, :], Y[:, None], 1),
-        (X @ X.T + X @ X.T, X @ X.T + X @ X.T, None),
+        (X @ X.T + X @ X.T, X @ X.T + X @ X.T, 0),
         (sp.csr_array(X), sp.csc_array(X), 0),
         (sp.csr_array(X), sp.coo_array(X.T), 1),
         (np.float32(X), np.float32(X), 0),
@@ -45,18 +45,17 @@ def axis(entry, constant):
 )
 def test_axis_of_the_records(entry, constant, expected):
     entry = (entry + entry.T) / 2 if entry.shape == (6, 6) else entry
-    constant = entry if expected is None and entry.ndim == 2 else constant
+    constant = entry if entry.shape == (6, 6) else constant
     assert axis(entry, constant) == expected
 
 
 def test_nan_matches_nan():
     A = X.copy()
     A[2, 1] = np.nan
-    assert axis(A, A.copy()) == 0
+    assert axis(A, A) == axis(A[:], A.copy()) == 0
     B = A.copy()
     B[0, 0] = np.nan
-    with pytest.raises(ProblemError, match="does not occur"):
-        axis(A, B)
+    assert axis(A, B) == "another array"
 
 
 def test_unsorted_sparse_with_duplicates():
@@ -69,8 +68,7 @@ def test_a_last_entry_decides():
     big = rng.standard_normal((70_000, 5))
     other = big.copy()
     other[-1, -1] += 1e-12
-    with pytest.raises(ProblemError, match=r"an array of shape \(70000, 5\)"):
-        axis(big, other)
+    assert axis(big, other) == "another array"
 
 
 def test_scalars_are_never_matched():

@@ -11,6 +11,8 @@ import scipy.sparse as sp
 
 from cvxqop.problem.analysis import read_expression
 
+from .listed import public_of
+
 
 class Grammar:
     """Expressions with one entry a record, over private X, y and public P, q."""
@@ -82,7 +84,8 @@ class Grammar:
 def test_entries(seed):
     grammar = Grammar(seed)
     argument = cp.multiply(grammar.y, grammar.X @ grammar.w) + grammar.affine(3)
-    erm = read_expression(cp.sum(cp.logistic(argument)), [grammar.X, grammar.y])
+    loss, private = cp.sum(cp.logistic(argument)), [grammar.X, grammar.y]
+    erm = read_expression(loss, private, public=public_of(loss, private))
     rng = np.random.default_rng(seed)
     values = {variable: rng.standard_normal(variable.shape) for variable in erm.variables}
     for variable, value in values.items():

@@ -13,6 +13,8 @@ from cvxpy.transforms.partial_optimize import partial_optimize
 from cvxqop.errors import ProblemError
 from cvxqop.problem.analysis import read
 
+from .listed import public_of
+
 rng = np.random.default_rng(0)
 N, D = 11, 3
 X = rng.standard_normal((N, D))
@@ -121,7 +123,7 @@ REFUSED = {
         minimise(LS + cp.perspective(LS, S1)),
         [X, Y],
         {},
-        r"perspective\(.*is not a loss that is known",
+        r"perspective\(.*keeps private data \(private\[0\] .* and private\[1\] .*\) beside",
     ),
     "private inside an indicator": (
         minimise(LS + cp.transforms.indicator([X @ w <= 1])),
@@ -141,17 +143,12 @@ REFUSED = {
         {},
         r"sum_squares\(private\[1\]\(11,\)\) does not depend on a variable",
     ),
-    "not found": (
-        minimise(LS),
-        [X, Y, X2],
-        {},
-        r"private\[2\], an array of shape \(11, 2\), does not occur in the problem",
-    ),
     "changed copy": (
         minimise(LS),
         [X + 1, Y],
-        {},
-        r"private\[0\], an array of shape \(11, 3\), does",
+        {"public": ()},
+        r"private term sum_squares\(const.*\) holds an array of shape \(11,3\) that is listed ne"
+        r"ither in private nor in public.*list the very array in private=.*list it in public=",
     ),
     "nothing private": (minimise(LS), [], {}, r"The objective holds no private data"),
     "private only in a constraint": (
@@ -400,7 +397,12 @@ REFUSED = {
         {},
         r"The variable z is boolean",
     ),
-    "complex data": (minimise(cp.sum(cp.abs(X * 1j @ w)) + LS), [X, Y], {}, r"complex constant"),
+    "complex data": (
+        minimise(cp.sum(cp.abs(X * 1j @ w)) + LS),
+        [X, Y],
+        {"public": ()},
+        r"complex constant",
+    ),
     "complex private": (minimise(LS), [X * 1j], {}, r"private\[0\] must hold real numbers"),
     "symmetric variable": (
         minimise(
@@ -424,11 +426,11 @@ REFUSED = {
     ),
     "array instead of list": (minimise(LS), X, {}, r"write private=\[X\], not private=X"),
     "text": (minimise(LS), "X", {}, r"private must be a list of arrays.*not str"),
-    "list entry": (
+    "set entry": (
         minimise(LS),
-        [X, Y.tolist()],
+        [X, set(Y.tolist())],
         {},
-        r"private\[1\] must be a NumPy array.*not list",
+        r"private\[1\] must be a NumPy array.*list of numbers.*not set",
     ),
     "text entry": (minimise(LS), [np.array(["a"])], {}, r"private\[0\] must hold real numbers"),
     "three axes": (minimise(LS), [np.ones((2, 2, 2))], {}, r"one or two axes, not 3"),
@@ -463,6 +465,8 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name):
     problem, private, options, words = REFUSED[name]
+    if "public" not in options:
+        options = {**options, "public": public_of(problem, private)}
     with pytest.raises(ProblemError, match=words) as caught:
         read(problem, private, **options)
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
@@ -483,11 +487,8 @@ def test_small_n_does_not_decide_under_add_remove(n):
 
 
 def test_public_arrays_are_reported():
-    erm = read(minimise(cp.sum(cp.multiply(S, cp.square(X @ w - Y)))), [Y])
-    assert erm.public_data == (
-        "a public array of shape (n,3)",
-        "public weights of shape (n,)",
-    )
+    erm = read(minimise(cp.sum(cp.multiply(S, cp.square(X @ w - Y)))), [Y], public=[X, S])
+    assert set(erm.public_data) == {"public[0], shape (n,3)", "public[1], shape (n,)"}
 
 
 def test_equal_public_weights_and_constants_work_under_add_remove():

@@ -15,6 +15,8 @@ from cvxqop.problem.glm import glm_loss
 from cvxqop.problem.rows import ArrayRows
 from cvxqop.problem.sparse import canonical
 
+pytestmark = pytest.mark.blas
+
 THETA = cp.Variable(3)
 BOUNDS = Bounds(row_norm=1.0, offset=1.0)
 

@@ -72,7 +72,7 @@ def test_same_reading(index, special):
     found = []
     for data in (TYPICAL, SPECIAL[special]):
         _, loss, private = list(problems(*data))[index]
-        erm = read(cp.Problem(cp.Minimize(loss + 1.0)), private)
+        erm = read(cp.Problem(cp.Minimize(loss + 1.0)), private, public=[W])
         found.append((erm.constants(bounds), erm.has_offset, erm.labelled, erm.row_parts))
         for A, C in erm.clipped(bounds, nonfinite="zero").blocks(4):
             assert np.sqrt(np.square(A.toarray() if sp.issparse(A) else A).sum(axis=1)).max() <= (
@@ -92,7 +92,8 @@ def test_same_reading_for_few_records(index, n):
         _, loss, private = list(problems(X, Z, y))[index]
         if NAMES[index] == "weights" or (n == 0 and NAMES[index] == "constant shift"):
             continue  # two empty vectors cannot be told apart
-        erm = read(cp.Problem(cp.Minimize(loss + 1.0)), private, adjacency="add_remove")
+        problem = cp.Problem(cp.Minimize(loss + 1.0))
+        erm = read(problem, private, public=[M], adjacency="add_remove")
         found.append((erm.constants(bounds), erm.has_offset, erm.labelled, erm.row_parts))
     assert len(set(found)) <= 1
 

@@ -18,6 +18,8 @@ from cvxqop.solve.newton import judge, minimise_sum
 from cvxqop.solve.prox import split
 from cvxqop.solve.quadratic import Quadratic
 
+pytestmark = pytest.mark.blas
+
 SIZE = 240
 CHUNKS = 10 if "CVXQOP_FULL" in os.environ else 1
 LOSSES = [SQUARED, LOGISTIC, HUBER, SQUARED_HINGE]

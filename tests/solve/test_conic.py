@@ -9,6 +9,8 @@ from cvxqop.errors import OptionError, ProblemError
 from cvxqop.solve.conic import check_feasible, check_solver, solve_conic
 from cvxqop.solve.quadratic import Quadratic
 
+pytestmark = pytest.mark.blas
+
 SOLVERS = ["CLARABEL", "OSQP", "SCS"]
 
 

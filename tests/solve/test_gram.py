@@ -7,6 +7,8 @@ import scipy.sparse as sp
 from cvxqop.solve.gram import gram
 from cvxqop.solve.quadratic import Quadratic
 
+pytestmark = pytest.mark.blas
+
 
 def direct(A, C, kappa, w, theta):
     return 0.5 * np.sum(w * ((A @ theta)[:, None] + C) ** 2 * kappa)

@@ -8,6 +8,8 @@ from instances import ArrayRows, Loss
 from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.stotos import solve_stotos
 
+pytestmark = pytest.mark.blas
+
 
 def huber(m):
     return Loss(

@@ -9,6 +9,8 @@ from scipy.optimize import minimize
 from cvxqop.solve.multinomial import SoftmaxSum
 from cvxqop.solve.stotos import solve_stotos
 
+pytestmark = pytest.mark.blas
+
 rng = np.random.default_rng(0)
 N, P, K = 60, 4, 3
 D = P * K

@@ -3,12 +3,14 @@
 import cvxpy as cp
 import numpy as np
 import pytest
-from instances import LOGISTIC, ArrayRows, wishart
+from instances import LOGISTIC, SQUARED, ArrayRows, wishart
 
 from cvxqop.errors import AccuracyError
 from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.monitor import PrecisionError
 from cvxqop.solve.stotos import solve_stotos
+
+pytestmark = pytest.mark.blas
 
 
 def problem(n=60_000, d=5):
@@ -47,3 +49,18 @@ def test_no_precision_is_enough_for_everything():
         solve_stotos(f, [v], None, [], accuracy=1e-18)
     assert isinstance(caught.value, AccuracyError)
     assert not any(character.isdigit() for character in str(caught.value))
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_the_bound_on_rounding_holds_in_any_units_of_the_offsets(size):
+    """Squares of a'θ + c with an offset of any size: against extended precision, and never lax."""
+    rng = np.random.default_rng(1)
+    A, C = rng.standard_normal((5000, 3)), size * rng.standard_normal((5000, 1))
+    f = FiniteSum(ArrayRows(A, C), (SQUARED,), np.eye(3), np.zeros(3), np.zeros(3))
+    theta = size * np.array([0.3, -1.0, 0.2])
+    found = f.evaluate(theta)
+    wide = A.astype(np.longdouble)
+    slope = 2 * (wide @ theta.astype(np.longdouble) + C[:, 0])
+    exact = wide.T @ slope + theta
+    assert float(np.linalg.norm(found.gradient - exact)) <= found.error
+    assert found.error <= 1e-9 * float(np.linalg.norm(exact))

@@ -13,6 +13,8 @@ from cvxqop.solve.prox import NotSplittable, split
 from cvxqop.solve.quadratic import Quadratic
 from cvxqop.solve.stotos import solve_stotos
 
+pytestmark = pytest.mark.blas
+
 D = 6
 X = cp.Variable(D, name="theta")
 RNG = np.random.default_rng(5)

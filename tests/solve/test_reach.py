@@ -7,6 +7,8 @@ import pytest
 from cvxqop.solve.prox import split
 from cvxqop.solve.reach import reach
 
+pytestmark = pytest.mark.blas
+
 THETA = cp.Variable(3)
 
 

@@ -15,6 +15,8 @@ from cvxqop.solve.prox import split
 from cvxqop.solve.stochastic import PlainSteps, plain_step_length
 from cvxqop.solve.stotos import check_stotos, solve_stotos
 
+pytestmark = pytest.mark.blas
+
 
 def problem(n, d, loss, seed=0, sparse=False):
     rng = np.random.default_rng(seed)

@@ -8,6 +8,8 @@ from cvxqop.solve.certificate import Curvature, smallest, theta_form
 from cvxqop.solve.stochastic import certified_point
 from cvxqop.solve.stotos import solve_stotos
 
+pytestmark = pytest.mark.blas
+
 
 def moved(f, rest):
     return f.plus(rest.Q, rest.q) if rest.Q is not None or np.any(rest.q) else f
