@@ -139,6 +139,10 @@ def _pull(
         return [_pull_product(node, values, adjoint, moving[0])]
     if name in ("promote", "broadcast"):
         return [_unbroadcast(adjoint, node.args[0].shape)]
+    if name in ("kl_div", "rel_entr") and moving == [1]:  # CVXPY's has none at a count of zero
+        x, y = np.asarray(values[0]), np.asarray(values[1])
+        slope = (1.0 if name == "kl_div" else 0.0) - x / y
+        return [_unbroadcast(adjoint * slope, node.args[1].shape)] if np.all(y > 0.0) else None
     if name == "reshape" and node.order == "F":
         return [adjoint]
     if name == "transpose" and node.args[0].ndim <= 2:

@@ -93,7 +93,7 @@ class _Writer:
         if symbol:
             text = self.operator(node, symbol)
             return f"({text})" if level else text
-        if name in ("transpose", "index"):
+        if name in ("transpose", "index", "special_index"):
             return self.write(node.args[0], 1) + (".T" if name == "transpose" else "[...]")
         return self.call(node, name, [self.write(argument) for argument in node.args])
 

@@ -87,7 +87,7 @@ class Case:
                 anchor_gradient=constants.anchor_gradient,
                 quadratic=constants.quadratic,
                 adjacency=settings.adjacency,
-                offset=settings.bounds.offset if offset is None else offset,
+                offset=erm.offset(settings.bounds) if offset is None else offset,
                 gradient=_gradient_bound(erm, settings, constants, anchor, offset),
                 anchor_error=_anchor_error(erm, settings),
                 **_shape(erm, settings, constants),
@@ -304,7 +304,7 @@ def _gradient_bound(
     """G ≥ ‖∇ℓ(θ; z)‖ over C, which Theorem 9 needs and no other: from φ, B, R and C."""
     if not isinstance(settings.mechanism, Linear):
         return None
-    B = settings.bounds.offset if offset is None else offset
+    B = erm.offset(settings.bounds) if offset is None else offset
     if not erm.has_offset and not np.any(anchor):
         B = 0.0
     distance = farthest(erm.variables, erm.constraints, anchor)

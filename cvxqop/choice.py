@@ -149,7 +149,7 @@ def default_radius(erm: ERM, settings: Settings) -> float:
     if isinstance(erm, DeclaredERM):
         natural = erm.declared.anchor_bound / erm.declared.smoothness or 1.0
     else:
-        B = settings.bounds.offset if offset is None else offset
+        B = erm.offset(settings.bounds) if offset is None else offset
         R = erm.row_norm(settings.bounds)
         moved = erm.has_offset or bool(np.any(anchor))
         natural = B / R if moved and B else 2.0 * math.sqrt(erm.dimension) / R

@@ -60,9 +60,9 @@ def assumptions_of(
     elif erm.outputs is not None and erm.outputs.labelled:
         clip += ", and its labels to the nearest probability vector"
     elif erm.outputs is not None and (erm.has_offset or settings.anchor is not None):
-        clip += f", and ‖Θ0'a + c‖ ≤ {settings.bounds.offset:g} at the anchor"
+        clip += f", and ‖Θ0'a + c‖ ≤ {erm.offset(settings.bounds):g} at the anchor"
     elif erm.has_offset or settings.anchor is not None:
-        clip += f", and |a'θ0 + c| ≤ {settings.bounds.offset:g} at the anchor"
+        clip += f", and |a'θ0 + c| ≤ {erm.offset(settings.bounds):g} at the anchor"
     sentences.append(clip + ".")
     if isinstance(settings.mechanism, Linear) and settings.mechanism.clip is not None:
         sentences.append(

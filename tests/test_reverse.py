@@ -69,3 +69,14 @@ def test_the_same_tape_at_several_points():
         residual = X @ point - y
         assert value == pytest.approx(residual @ residual)
         np.testing.assert_allclose(gradient[w.id], 2.0 * X.T @ residual)
+
+
+@pytest.mark.parametrize("atom", [cp.kl_div, cp.rel_entr])
+def test_a_count_of_zero_has_a_derivative(atom):
+    """∂/∂y of x log(x/y) − x + y is 1 − x/y, at x = 0 as elsewhere."""
+    x = cp.Variable(3)
+    tape = Tape(cp.sum(atom(np.array([0.0, 2.0, 1.0]), x)))
+    _, gradient = tape({x.id: np.array([0.5, 4.0, 2.0])})
+    shift = 1.0 if atom is cp.kl_div else 0.0
+    np.testing.assert_allclose(gradient[x.id], shift - np.array([0.0, 0.5, 0.5]))
+    assert tape({x.id: np.array([0.0, 4.0, 2.0])}) is None

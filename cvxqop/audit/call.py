@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
-import cvxpy as cp
 import numpy as np
 
 from cvxqop.backend import Backend
@@ -14,12 +12,13 @@ from cvxqop.case import Case
 from cvxqop.errors import OptionError
 from cvxqop.privacy.noise import Randomness
 from cvxqop.privatize import prepare
+from cvxqop.problem.snapshot import Snapshot
 from cvxqop.solution import PrivateLoss, PrivateSolution
 from cvxqop.spend import release_quadratic, spend
 
 __all__ = ["Call"]
 
-State = Callable[[Any], tuple[cp.Problem, Sequence[Any]]]
+State = Callable[[Any], tuple[Any, ...]]
 OUTPUTS = ("solution", "loss")
 
 
@@ -30,7 +29,7 @@ class Call:
     ----------
     state : callable
         Maps a data set to (problem, private) or (problem, private, public): the CVXPY problem that
-        is stated with it, and the lists of its arrays.
+        is stated with it, its private arrays, and its public ones.
     output : {"solution", "loss"}
         What is audited: the values of the variables, or for a squared loss (H̃, g̃), from which
         they are computed. "loss" is the stronger audit and the faster one.
@@ -65,33 +64,49 @@ class Call:
             options["seed"] = Randomness(options["seed"]).parent
         self.state, self.output, self.options = state, output, options
         self.epsilon, self.delta = float(options["epsilon"]), float(options["delta"])
-        self._prepared: list[tuple[Any, Case, Backend]] = []
+        self._prepared: list[tuple[Any, Case, Backend, Snapshot]] = []
 
     def prepare(self, data: Any) -> tuple[Case, Backend]:
         """The problem on a data set as the library reads and calibrates it, and the solver. The
-        same object is not read twice."""
-        for known, case, backend in self._prepared:
-            if known is data:
-                return case, backend
-        problem, *lists = self.state(data)
-        listed = dict(zip(("private", "public"), lists, strict=False))
-        case, backend, _ = prepare(problem, {**listed, **self.options})
-        self._prepared.append((data, case, backend))
+        same object is not read twice.
+
+        Raises
+        ------
+        PlanError
+            If the problem has changed since it was read, as for a plan.
+        """
+        case, backend, snapshot = self._plan(data)
+        snapshot.check()
         return case, backend
 
     def sampler(self, data: Any) -> Callable[[], PrivateSolution | PrivateLoss]:
         """Each call of the result is one release on fresh noise: what ``plan(…).run()`` does."""
-        case, backend = self.prepare(data)
-        if self.output == "solution":
-            return partial(spend, case, backend)
-        if not case.mechanism.sensitivity.quadratic:
+        case, backend, snapshot = self._plan(data)
+        if self.output == "loss" and not case.mechanism.sensitivity.quadratic:
             raise OptionError("output='loss' is for squared losses; use 'solution'.")
-        return partial(release_quadratic, case, backend)
+        release = spend if self.output == "solution" else release_quadratic
+
+        def once() -> PrivateSolution | PrivateLoss:
+            snapshot.check()
+            return release(case, backend)
+
+        return once
 
     def profile(self, *data: Any) -> Callable[[Any], Any]:
         """δ(ε) as claimed: where the noise differs between data sets, the smallest of theirs."""
         mechanisms = [self.prepare(one)[0].mechanism for one in data]
         return lambda epsilon: np.min([m.profile(epsilon) for m in mechanisms], axis=0)
+
+    def _plan(self, data: Any) -> tuple[Case, Backend, Snapshot]:
+        for known, case, backend, snapshot in self._prepared:
+            if known is data:
+                return case, backend, snapshot
+        problem, *lists = self.state(data)
+        listed = dict(zip(("private", "public"), lists, strict=False))
+        case, backend, _ = prepare(problem, {**listed, **self.options})
+        snapshot = Snapshot(problem, set(case.erm.private_leaves).__contains__)
+        self._prepared.append((data, case, backend, snapshot))
+        return case, backend, snapshot
 
     def __call__(self, data: Any) -> PrivateSolution | PrivateLoss:
         """One release."""

@@ -12,11 +12,13 @@ import numpy.typing as npt
 
 from cvxqop.audit.call import Call
 from cvxqop.audit.density import density
+from cvxqop.audit.interval import Interval, interval, on_intervals
 from cvxqop.audit.loss_divergence import loss_divergence
 from cvxqop.audit.objective import Objective, Smooth, public_rest
 from cvxqop.audit.softmax import SoftmaxObjective
 from cvxqop.case import Case
 from cvxqop.errors import OptionError
+from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.problem.declared_erm import DeclaredERM
 
 __all__ = ["Divergence", "divergence", "grid", "hockey_stick"]
@@ -88,8 +90,9 @@ def divergence(
     Parameters
     ----------
     call : Call
-        ``output="solution"``: the exact perturbed minimiser, no constraints, public rest
-        quadratic; Wishart and linear perturbation in d ≤ 2, Gaussian in d = 1. Of a multinomial
+        ``output="solution"``: the exact perturbed minimiser, public rest quadratic; Wishart and
+        linear perturbation in d ≤ 2, Gaussian in d = 1, without constraints; linear perturbation
+        also on a bounded interval, d = 1, with an atom at either end. Of a multinomial
         loss with three classes and one feature, the two directions that it depends on. A declared
         loss needs ``objective``. ``output="loss"``: the pair (H̃, g̃) of a squared or declared
         quadratic loss, Wishart (d ≤ 2) and Gaussian (any d).
@@ -145,20 +148,10 @@ def divergence(
             raise OptionError("output='loss' is for squared losses; use 'solution'.")
         found = loss_divergence(mechanisms, [case.gram() for case in cases], at)
     else:
+        intervals = [interval(case) for case in cases]
         datas = zip(cases, (D, D_prime), strict=True)
         objectives = [_objective(case, data, objective) for case, data in datas]
-        u, weight, coarse = grid(objectives[0].dimension)
-        p, q = (density(m, J, u) for m, J in zip(mechanisms, objectives, strict=True))
-        for values in (p, q):
-            if not abs(float(weight @ values) - 1.0) <= MASS:
-                raise RuntimeError(
-                    f"A density integrates to {float(weight @ values):.4g}: the grid does not "
-                    "resolve it. Scale the data to rows and solutions of order one."
-                )
-        found = []
-        for e in at:
-            ways = [[hockey_stick(*pq, w, e) for w in (weight, coarse)] for pq in ((p, q), (q, p))]
-            found.append(max((fine, abs(fine - rough)) for fine, rough in ways))
+        found = _differences(_rules(mechanisms, objectives, intervals), at)
     claims = call.profile(D, D_prime)(np.array(at))
     return Divergence(
         at,
@@ -166,6 +159,41 @@ def divergence(
         tuple(error + 1e-9 for _, error in found),
         tuple(float(claim) for claim in claims),
     )
+
+
+def _rules(
+    mechanisms: Sequence[Mechanism],
+    objectives: Sequence[Smooth],
+    intervals: Sequence[Interval | None],
+) -> list[tuple[Array, Array, Array]]:
+    """Densities p and q with the weights of a quadrature rule, and the same on half the points."""
+    bounded = [one for one in intervals if one is not None]
+    if len(bounded) == len(intervals):
+        return on_intervals(mechanisms, objectives, bounded)
+    if bounded:
+        raise OptionError("divergence: one of the two problems has constraints, the other none.")
+    u, weight, coarse = grid(objectives[0].dimension)
+    p, q = (density(m, J, u) for m, J in zip(mechanisms, objectives, strict=True))
+    return [(p, q, weight), (p, q, coarse)]
+
+
+def _differences(
+    rules: Sequence[tuple[Array, Array, Array]], at: Sequence[float]
+) -> list[tuple[float, float]]:
+    """(δ, error of the quadrature) at each ε, the larger of the two directions."""
+    p, q, weight = rules[0]
+    for values in (p, q):
+        if not abs(float(weight @ values) - 1.0) <= MASS:
+            raise RuntimeError(
+                f"A density integrates to {float(weight @ values):.4g}: the grid does not "
+                "resolve it. Scale the data to rows and solutions of order one."
+            )
+    found = []
+    for e in at:
+        ways = zip(*((hockey_stick(p, q, w, e), hockey_stick(q, p, w, e)) for p, q, w in rules),
+                   strict=True)  # fmt: skip
+        found.append(max((fine, abs(fine - rough)) for fine, rough in ways))
+    return found
 
 
 def _objective(case: Case, data: Any, stated: Callable[[Any], Smooth | None] | None) -> Smooth:

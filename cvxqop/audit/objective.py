@@ -79,8 +79,8 @@ class Objective:
         Raises
         ------
         OptionError
-            If there are constraints, the public rest is not quadratic, a record has several
-            outputs, or the loss is declared: then no density of the output is known.
+            If the public rest is not quadratic, a record has several outputs, or the loss is
+            declared: then no density of the output is known.
         """
         if isinstance(case.erm, DeclaredERM):
             raise OptionError(
@@ -126,18 +126,10 @@ def public_rest(case: Case) -> tuple[Array, Array]:
     Raises
     ------
     OptionError
-        If there are constraints, or the rest is not quadratic.
+        If the rest is not quadratic.
     """
     erm, d = case.erm, case.erm.dimension
     rest = erm.regulariser
-    bounded = any(variable.attributes.get(name) for variable in erm.variables
-                  for name in ("nonneg", "nonpos", "PSD", "NSD", "symmetric", "diag", "bounds",
-                               "sparsity", "integer", "boolean"))  # fmt: skip
-    if erm.constraints or bounded:
-        raise OptionError(
-            "divergence: an output on the boundary of a constraint has no density. Leave the "
-            "constraints out (they are post-processing of what is integrated for squared losses)."
-        )
     if rest is None:
         return np.zeros(d), np.zeros((d, d))
     if not rest.is_quadratic() or any(v not in erm.variables for v in rest.variables()):

@@ -72,8 +72,7 @@ class SoftmaxObjective:
         Raises
         ------
         OptionError
-            If there are constraints, the public rest is not quadratic, or more than two directions
-            are left.
+            If the public rest is not quadratic, or more than two directions are left.
         """
         erm = case.erm
         assert erm.outputs is not None

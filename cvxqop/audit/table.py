@@ -62,7 +62,8 @@ def _head(findings: Sequence[Finding], draws: int, seed: int | None) -> list[str
         f"False alarms: {tests} tests by chance, each at {FALSE_ALARM / tests:.2g}; a suite of "
         f"sound mechanisms fails with probability at most {FALSE_ALARM:g}. Draws: {draws} a row "
         f"and data set, a quarter of it where a release is a solve on the records, a twentieth for "
-        f"multinomial and declared losses, whose law is looked at once a mechanism; {source}. "
+        f"multinomial and declared losses and where public data set the noise, whose law is "
+        f"looked at once a mechanism; {source}. "
         f"Python {platform.python_version()}, numpy {np.__version__}, cvxpy {cp.__version__}.",
     ]
 

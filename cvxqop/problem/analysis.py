@@ -16,6 +16,7 @@ from cvxqop.problem.assemble import Assembled, assemble
 from cvxqop.problem.assemble_outputs import read_outputs
 from cvxqop.problem.describe import row_text
 from cvxqop.problem.erm import ERM, Texts
+from cvxqop.problem.labels import check_signs
 from cvxqop.problem.output_reader import outputs_of
 from cvxqop.problem.pieces import Piece
 from cvxqop.problem.private import PrivateData, match
@@ -68,21 +69,26 @@ def read(
 
 
 def objective_and_constraints(problem: Any) -> tuple[Any, list[Any]]:
-    """The expression that a problem minimises, and its constraints.
+    """The expression that a problem minimises, and its constraints; Maximize(e) is Minimize(−e).
 
     Raises
     ------
     ProblemError
-        If it is no problem, or maximises.
+        If it is no problem.
     """
     if not isinstance(problem, cp.Problem):
         raise ProblemError(f"problem must be a cvxpy.Problem, not {type(problem).__name__}.")
-    if type(problem.objective) is not cp.Minimize:
-        raise ProblemError(
-            "The objective is a maximisation. Minimise the negative log-likelihood or loss: "
-            "Minimize(loss + regulariser) in place of Maximize(…)."
-        )
-    return problem.objective.args[0], list(problem.constraints)
+    objective = problem.objective.args[0]
+    if isinstance(problem.objective, cp.Maximize):
+        objective = _negated(objective)
+    return objective, list(problem.constraints)
+
+
+def _negated(node: Any) -> Any:
+    """−e, term by term, so that each is shown as it was written."""
+    if _cvxpy.kind(node) == "add":
+        return total([_negated(argument) for argument in node.args])
+    return node.args[0] if _cvxpy.kind(node) == "neg" else -node
 
 
 def read_expression(
@@ -238,6 +244,8 @@ def _read_rows(
     """One output a record."""
     n = checks.common_count(reader.terms, reader.linear, text)
     checks.check_weights([*reader.terms, *reader.linear], n, text)
+    for term in reader.terms:
+        check_signs(term, data, text)
     affine = AffineReader(data, stacking, text)
     pieces = [affine.read(term.argument, term.written) for term in reader.terms]
     labels = [(term, affine.read_product(term.factors, term.written)) for term in reader.linear]

@@ -10,7 +10,8 @@ import numpy as np
 
 from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import ProblemError
-from cvxqop.problem.labels import check_signs, read_labels
+from cvxqop.problem.factors import offset_units, row_factor
+from cvxqop.problem.labels import read_labels
 from cvxqop.problem.losses import ScalarLoss
 from cvxqop.problem.multinomial import Multinomial
 from cvxqop.problem.outputs import Outputs
@@ -55,7 +56,6 @@ def assemble(
     losses: list[tuple[ScalarLoss, Any]] = []
     offsets = []
     for term, own in zip(terms, pieces, strict=True):
-        check_signs(term, text)
         ratio = sign if own is pieces[0] else _ratio(base, own, term, terms[0], text)
         assert isinstance(term.loss, ScalarLoss)
         losses.append((term.loss.scaled(ratio), term.weight))
@@ -63,7 +63,7 @@ def assemble(
     linear = list(base.values())
     found = read_labels(base, terms, losses, labels, text) if labels else None
     rows = AffineRows(linear, offsets, n, dimension, found)
-    return Assembled(rows, tuple(losses), row_parts(linear, n, dimension))
+    return Assembled(rows, tuple(losses), row_parts(linear, offsets, n, dimension))
 
 
 def _is_offset(piece: Piece) -> bool:
@@ -113,13 +113,16 @@ def _ratio(
     )
 
 
-def row_parts(linear: Sequence[Piece], n: int, dimension: int) -> RowParts:
-    """What is private and what is public in the row that pieces make."""
+def row_parts(
+    linear: Sequence[Piece], offsets: Sequence[Sequence[Piece]], n: int, dimension: int
+) -> RowParts:
+    """What is private and what is public in the row that pieces make, and in its offsets."""
     private = [piece for piece in linear if not piece.label_only]
     public = [piece for piece in linear if piece.label_only]
     touched = set(np.concatenate([p.G.indices for p in private]).tolist()) if private else set()
     overlap = any(touched & set(piece.G.indices.tolist()) for piece in public)
-    return RowParts(bool(private), _largest_norm(public, n, dimension), overlap)
+    norm = _largest_norm(public, n, dimension)
+    return RowParts(bool(private), norm, overlap, row_factor(private), offset_units(offsets))
 
 
 def _largest_norm(public: Sequence[Piece], n: int, dimension: int) -> float:

@@ -51,7 +51,8 @@ def read_outputs(
             "log_sum_exp(X @ Theta, axis=1) may have and other losses not: a record's Hessian may "
             "then have rank above one. Use one output a record",
         )
-    parts = row_parts(rows.pieces, rows.n, rows.dimension)
+    offsets = [] if outputs.labelled else rows.offsets
+    parts = row_parts(rows.pieces, offsets, rows.n, rows.dimension)
     weight = float(term.weight)
     return Assembled(rows, ((term.loss, weight),), parts, outputs), shared.written
 

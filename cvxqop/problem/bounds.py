@@ -31,11 +31,13 @@ class Bounds:
     Parameters
     ----------
     row_norm : float
-        Bound on the Euclidean norm of the part of a that comes from private data, in units of the
-        data. Public columns (an intercept's 1) are added by the library.
+        Bound on the Euclidean norm of the private part of a record's row, in units of the listed
+        arrays. Public factors and maps around them, and public columns (an intercept's 1), are
+        applied by the library: 5 * (X @ w) has rows up to 5 row_norm.
     offset : float, optional
         Bound on |a'θ0 + c|, the argument of φ at the anchor θ0 (with θ0 = 0: on the target), in
-        units of the target. Required when the loss has an offset or the anchor is not zero.
+        units of the target; public factors and numbers around it are applied by the library.
+        Required when the loss has an offset or the anchor is not zero.
 
     Attributes
     ----------

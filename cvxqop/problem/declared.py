@@ -22,8 +22,9 @@ class Declared:
 
     The objective is Σ_i ℓ(θ; z_i) + r(θ), and ℓ(·; z) is the sum of *all* private terms of one
     record. Each bound must hold for every record z that could occur, not only for the data at
-    hand, and for every θ in C and on the segments between C and the anchor θ0. Nothing is clipped:
-    the privacy guarantee rests on these numbers.
+    hand, and for every θ in C and on the segments between C and the anchor θ0 (if these have no
+    interior, as where C holds equations, and the loss has kinks in its slope: within some distance
+    of them). Nothing is clipped: the privacy guarantee rests on these numbers.
 
     Parameters
     ----------

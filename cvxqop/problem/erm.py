@@ -107,13 +107,21 @@ class ERM:
         return self.texts.scale
 
     def row_norm(self, bounds: Bounds) -> float:
-        """R = sqrt(row_norm² + ‖public part‖²), in units of a; their sum where both parts of the
-        row meet on the same entries of θ."""
+        """R = sqrt((s row_norm)² + ‖public part‖²), in units of a, with the public factor s of the
+        private part; their sum where both parts of the row meet on the same entries of θ."""
         parts = self.row_parts
-        own = bounds.row_norm if parts.private else 0.0
+        own = parts.factor * bounds.row_norm if parts.private else 0.0
         if parts.overlap:
             return own + parts.public_norm
         return float(np.hypot(own, parts.public_norm))
+
+    def offset(self, bounds: Bounds) -> float | None:
+        """B, the bound on |a'θ0 + c| that ``bounds.offset`` makes: t offset + p where the target
+        stands in the loss with the factor t, beside public numbers of size p."""
+        if bounds.offset is None or self.row_parts.offset_units is None:
+            return bounds.offset
+        t, p = self.row_parts.offset_units
+        return t * bounds.offset + p
 
     def constants(
         self, bounds: Bounds, anchor: Array | None = None, offset: float | None = None
@@ -127,7 +135,7 @@ class ERM:
         anchor : (D,) array, optional
             θ0 (zeros).
         offset : float, optional
-            B, in place of ``bounds.offset``.
+            B, in place of the one that ``bounds.offset`` makes.
 
         Raises
         ------
@@ -227,7 +235,7 @@ class ERM:
 
     def _offset(self, bounds: Bounds, anchor: Array | None, offset: float | None) -> float | None:
         """B; None where a'θ0 + c is structurally zero."""
-        B = bounds.offset if offset is None else float(offset)
+        B = self.offset(bounds) if offset is None else float(offset)
         theta = self._anchor(anchor)
         moved = theta is not None and bool(np.any(theta))
         if self.outputs is not None and self.outputs.labelled:

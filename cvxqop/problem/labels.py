@@ -19,6 +19,7 @@ from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
 from cvxqop.problem.losses import ScalarLoss, logistic, squared_hinge
 from cvxqop.problem.pieces import Column, Piece, Pieces, linear_part, product, times, total
+from cvxqop.problem.private import PrivateData
 from cvxqop.problem.rows import Labels
 from cvxqop.problem.terms import LinearTerm, LossTerm
 
@@ -30,10 +31,10 @@ Text = Callable[[Any], str]
 Losses = Sequence[tuple[ScalarLoss, float | npt.NDArray[np.float64]]]
 
 
-def check_signs(term: LossTerm, text: Text) -> None:
+def check_signs(term: LossTerm, data: PrivateData, text: Text) -> None:
     """Refuse booleans where a margin loss has its signs: CVXPY multiplies by 0 and 1.
 
-    Decided by the type that a constant was given with. Booleans that multiply a variable alone are
+    Decided by the type that an array was given with. Booleans that multiply a variable alone are
     a feature, and those that enter a sum, such as 2y − 1, may be meant as they are.
 
     Raises
@@ -45,7 +46,8 @@ def check_signs(term: LossTerm, text: Text) -> None:
         return
     for node in _cvxpy.nodes(term.argument):
         if _cvxpy.kind(node) == "multiply" and any(
-            _is_boolean(sign) and _has_rows(rows) for sign, rows in (node.args, node.args[::-1])
+            _is_boolean(sign, data) and _has_rows(rows)
+            for sign, rows in (node.args, node.args[::-1])
         ):
             raise ProblemError(
                 f"{text(node)} in the term {text(term.written)} multiplies by an array of "
@@ -55,11 +57,13 @@ def check_signs(term: LossTerm, text: Text) -> None:
             )
 
 
-def _is_boolean(node: Any) -> bool:
-    """Whether a node is a constant that was given as booleans, up to shape and sign."""
+def _is_boolean(node: Any, data: PrivateData) -> bool:
+    """Whether a node holds what was given as booleans, up to shape and sign."""
     while _cvxpy.kind(node) in ("neg", "reshape", "transpose", "promote", "broadcast"):
         node = node.args[0]
-    return _cvxpy.kind(node) == "constant" and bool(node.is_boolean_valued) and node.ndim > 0
+    if not (_cvxpy.kind(node) in ("constant", "parameter") and node.ndim):
+        return False
+    return data.is_boolean(node) or bool(getattr(node, "is_boolean_valued", False))
 
 
 def _has_rows(node: Any) -> bool:

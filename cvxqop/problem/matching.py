@@ -106,6 +106,10 @@ class Finder:
                 return i
         return None
 
+    def is_given(self, array: Any) -> bool:
+        """Whether an array outside the tree is one of the list itself."""
+        return any(array is entry.given for entry in self._entries)
+
     def _is_other(self, source: int, i: int) -> bool:
         """Whether the object behind ``source`` is known not to be entry i.
 

@@ -56,11 +56,18 @@ class RowParts:
         [−1, 1], counted as public.
     overlap : bool
         Whether both parts meet on the same entries of θ.
+    factor : float
+        s: the private part is at most s times the norm of the features of the listed arrays.
+    offset_units : (float, float), optional
+        (t, p): an offset is at most t times the listed target, plus p; None where no listed array
+        is in an offset.
     """
 
     private: bool
     public_norm: float
     overlap: bool
+    factor: float = 1.0
+    offset_units: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

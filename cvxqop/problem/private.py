@@ -12,6 +12,7 @@ import numpy as np
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
 from cvxqop.problem.entries import Entry, read_entries
+from cvxqop.problem.forms import is_boolean
 from cvxqop.problem.matching import Finder, Match, shares_memory
 
 __all__ = ["Match", "PrivateData", "Unlisted", "match"]
@@ -104,6 +105,11 @@ class PrivateData:
     def match(self, leaf: Any) -> Match | None:
         """The entry that a leaf holds, or None for one that is not private."""
         return self._found.get(leaf)
+
+    def is_boolean(self, leaf: Any) -> bool:
+        """Whether a leaf holds an entry that was given as booleans."""
+        hit = self._found.get(leaf)
+        return hit is not None and is_boolean([*self._entries, *self._held][hit.entry].given)
 
     def is_listed(self, variable: Any) -> bool:
         """Whether the shape of a variable is listed in ``public``."""
@@ -205,7 +211,8 @@ def match(
             reading.unlisted.append(Unlisted(leaf, _cvxpy.leaf_value(leaf)))
     for slot in whole.slots:
         i, j = finder.find_array(slot.array), listing.find_array(slot.array)
-        if i is not None:
+        # As for leaves: a private array that happens to hold the same numbers decides nothing.
+        if i is not None and not listing.is_given(slot.array):
             reading.hidden.setdefault(slot.owner, set()).add(i)
         elif j is None and slot.array.size:
             reading.unlisted.append(Unlisted(slot.owner, slot.array, slot.where, slot.is_index))

@@ -126,10 +126,11 @@ def test_dimensions_that_have_no_density():
 
 def test_noise_that_differs_is_named():
     target, D, D2 = call("wishart", "add_remove", LOSS["squared"], "opposite", "loss")
-    case, backend = target.prepare(D2)
+    target.prepare(D2)
+    ((_, case, *kept),) = target._prepared
     guarantee = replace(
         case.guarantee, mechanism=replace(case.mechanism, sigma2=2 * case.mechanism.sigma2)
     )
-    target._prepared = [(D2, replace(case, guarantee=guarantee), backend)]
+    target._prepared = [(D2, replace(case, guarantee=guarantee), *kept)]
     with pytest.raises(cvxqop.OptionError, match="noise differs"):
         divergence(target, D, D2)

@@ -9,6 +9,15 @@ import pytest
 import cvxqop
 from cvxqop.audit import draws_follow_law, suite
 from cvxqop.audit.__main__ import main
+from cvxqop.audit.neighbours import PAIRS
+from cvxqop.audit.public_data import (
+    BOUNDED,
+    CENTRED,
+    COLUMNS,
+    CONSTRAINED,
+    WEIGHTED,
+    public_rows,
+)
 from cvxqop.audit.table import table
 from cvxqop.privacy.mechanism import Sensitivity
 
@@ -45,6 +54,41 @@ def test_declared_and_multinomial_losses_meet_the_mechanisms_that_take_them():
         }.items():
             for mechanism in mechanisms:
                 assert (mechanism, adjacency, loss) in seen
+
+
+def test_public_data_meet_the_mechanisms_whose_noise_they_set():
+    """C and its noise go together in the linear mechanism; numbers of records are public under
+    replace_one only."""
+    seen = {(r.mechanism, r.adjacency, r.loss.name) for r in suite.rows()}
+    for adjacency in ("replace_one", "add_remove"):
+        for loss in (CONSTRAINED, *BOUNDED, CENTRED):
+            assert ("linear", adjacency, loss.name) in seen
+    for loss in (*WEIGHTED, *COLUMNS):
+        for mechanism in ("wishart", "gaussian", "linear"):
+            quadratic = loss.name.startswith("squared")
+            there = (
+                mechanism != "linear"
+                if quadratic
+                else (mechanism, loss) != ("gaussian", COLUMNS[1])
+            )
+            assert ((mechanism, "replace_one", loss.name) in seen) == there
+            assert (mechanism, "add_remove", loss.name) not in seen
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_what_is_public_does_not_differ_between_neighbours(adjacency):
+    for row in public_rows(adjacency):
+        stated = [row.loss.state(data)[2:] for data in row.pair.data(adjacency)]
+        if row.loss != CONSTRAINED:
+            for one, other in zip(*(lists[0] for lists in stated), strict=True):
+                np.testing.assert_array_equal(*(getattr(a, "value", a) for a in (one, other)))
+
+
+def test_the_record_that_differs_has_the_largest_public_numbers():
+    (_, y), _ = PAIRS[1].data("replace_one")
+    for loss in (*WEIGHTED, *COLUMNS):
+        ((numbers,),) = loss.state((np.ones((len(y), 1)), y))[2:]
+        assert np.argmax(numbers) == len(y) - 1
 
 
 def test_rows_reach_other_processes():

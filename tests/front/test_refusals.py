@@ -111,7 +111,6 @@ def test_unknown_and_missing_options_are_named():
 @pytest.mark.parametrize(
     ("problem", "match"),
     [
-        (cp.Problem(cp.Maximize(-LOSS)), "maximisation"),
         (cp.Problem(cp.Minimize(cp.sum_squares(THETA))), "does not occur|no private data"),
         (cp.Problem(cp.Minimize(LOSS), [X @ THETA <= 1]), "constraint"),
         (cp.Problem(cp.Minimize(LOSS + cp.sum(Y) * cp.sum(THETA))), "private"),

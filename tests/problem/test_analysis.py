@@ -255,6 +255,16 @@ def test_public_terms_under_one_factor():
     assert erm.regulariser.value == pytest.approx(6 / 4 + 2)
 
 
+def test_a_maximisation_is_the_minimisation_of_the_negative(agrees):
+    loss, rest = cp.sum_squares(X @ w - Y), 3 * cp.norm1(w) - cp.sum(w)
+    one = read(cp.Problem(cp.Maximize(-loss - rest)), [X, Y])
+    other = read(cp.Problem(cp.Minimize(loss + rest)), [X, Y])
+    agrees(one, loss + rest)
+    assert one.terms == other.terms
+    with pytest.raises(ProblemError, match="negative weight"):
+        read(cp.Problem(cp.Maximize(loss)), [X, Y])
+
+
 def test_variables_in_order_of_appearance():
     problem = cp.Problem(cp.Minimize(cp.norm1(w) + cp.sum_squares(b + X2 @ v - X @ w)))
     assert read(problem, [X, X2]).variables == (b, v, w)

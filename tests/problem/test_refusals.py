@@ -40,12 +40,6 @@ def minimise(loss, constraints=()):
 
 # name: (problem, private, options, words of the message)
 REFUSED = {
-    "maximise": (
-        cp.Problem(cp.Maximize(-LS)),
-        [X, Y],
-        {},
-        r"The objective is a maximisation\. Minimise the negative",
-    ),
     "absolute value": (
         minimise(cp.norm1(X @ w - Y)),
         [X, Y],

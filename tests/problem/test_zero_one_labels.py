@@ -152,3 +152,16 @@ def test_booleans_that_are_no_signs_stay_numbers():
         cvxqop.privatize(problem, private=[X, y], seed=1, **PAY)
         both.append(theta.value)
     assert np.array_equal(*both)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_nullable_booleans_in_the_place_of_signs_are_refused(library):
+    """CVXPY sees floats; the list says that they were booleans."""
+    module = pytest.importorskip(library)
+    series = module.Series([True, False, None, True])
+    series = series.astype("boolean") if library == "pandas" else series
+    numbers = np.array([1.0, 0.0, np.nan, 1.0])
+    X, w = np.eye(4)[:, :2], cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.logistic(-cp.multiply(numbers, X @ w)))))
+    with pytest.raises(cvxqop.ProblemError, match="array of booleans"):
+        cvxqop.explain(problem, private=[X, series])
