@@ -37,7 +37,7 @@ from cvxqop._nodes import (
     variables,
 )
 from cvxqop._reverse import Tape
-from cvxqop._sharing import SHARED, claim_ids, forget_forms
+from cvxqop._sharing import SHARED, claim_ids, forget_forms, reading
 from cvxqop._text import Shapes, format_constraint, format_expression, format_shape
 
 __all__ = [
@@ -70,6 +70,7 @@ __all__ = [
     "leaf_value",
     "leaves",
     "nodes",
+    "reading",
     "reduced_axes",
     "released",
     "source",

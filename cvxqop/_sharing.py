@@ -7,20 +7,42 @@ from a counter of the process, so that variables from another process may have t
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import cvxpy as cp
 from cvxpy.lin_ops import lin_utils
+from scipy.sparse.linalg import ArpackError
 
 from cvxqop._nodes import leaves, nodes
 from cvxqop.errors import ProblemError
 
-__all__ = ["SHARED", "claim_ids", "forget_forms"]
+__all__ = ["SHARED", "claim_ids", "forget_forms", "reading"]
 
 SHARED = threading.RLock()
 """Held while CVXPY's trees are read, canonicalised or written into."""
+
+
+@contextlib.contextmanager
+def reading() -> Iterator[None]:
+    """Hold the lock while a problem is read and checked, before anything is spent.
+
+    Raises
+    ------
+    ProblemError
+        CVXPY could not find out whether a matrix of the problem is positive semidefinite.
+    """
+    with SHARED:
+        try:
+            yield
+        except ArpackError:
+            raise ProblemError(
+                "CVXPY's test whether a matrix of the problem is positive semidefinite did not "
+                "converge. Where it is, say so: cp.quad_form(w, cp.psd_wrap(P))."
+            ) from None
+
 
 _FORM = "_canonical_form"
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
 
-from cvxqop import _cvxpy
-from cvxqop.errors import OptionError
+from cvxqop.errors import CvxqopError, OptionError
 from cvxqop.privacy.linear import Linear
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM
 from cvxqop.settings import Settings
-from cvxqop.solve import conic, stotos
-from cvxqop.solve.prox import NotSplittable, split
+from cvxqop.solve import cone_checks, conic, stotos
+from cvxqop.solve.prox import NotSplittable, splits
 
 __all__ = ["Backend"]
 
@@ -37,11 +36,14 @@ class Backend:
         Its options.
     touches_records : bool
         Whether it works on the records. If not, it sees the perturbed quadratic form only.
+    over_cones : bool
+        Whether it solves D × D cone programs inside of the engine for any convex rest.
     """
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
     touches_records: bool = False
+    over_cones: bool = False
 
     @classmethod
     def of(cls, erm: ERM, settings: Settings) -> Backend:
@@ -55,21 +57,21 @@ class Backend:
             The public constraints cannot be met.
         """
         asked = _installed(settings.solver)
-        quadratic = not _touches(erm, settings)
+        quadratic = erm.quadratic and not _touches(settings)
         if isinstance(erm, DeclaredERM) and not quadratic:
             return cls._declared(erm, settings, asked)
         rest = (erm.variables, erm.regulariser, erm.constraints)
         options = dict(settings.solver_options)
         name = asked or (conic.default_solver(*rest) if quadratic else STOTOS)
+        if not quadratic and (name != STOTOS or (asked is None and not splits(*rest))):
+            return cls._over_cones(erm, settings, asked)
         if name != STOTOS:
-            if not quadratic:
-                _refuse_conic(name, erm, settings)
             size, curvature = _sizes(erm, settings)
             conic.check_solver(name, options, *rest, size=size, curvature=curvature)
             return cls(name, options)
         declared = isinstance(erm, DeclaredERM)
         _check_names(options, DECLARED_OPTIONS if declared else STOTOS_OPTIONS)
-        _check_stotos(erm, options, _remedy(erm))
+        _check_stotos(erm, settings)
         stochastic = options.get("variant", "newton") != "newton"
         several = erm.outputs is not None and not erm.outputs.labelled
         if stochastic and several:
@@ -80,44 +82,46 @@ class Backend:
         return cls(name, options, touches_records=not quadratic or stochastic)
 
     @classmethod
-    def _declared(cls, erm: DeclaredERM, settings: Settings, asked: str | None) -> Backend:
-        """STOTOS, or a conic solver whose answer STOTOS certifies.
+    def _over_cones(cls, erm: ERM, settings: Settings, asked: str | None) -> Backend:
+        """A solver of CVXPY for the cone programs of the engine that certifies any convex rest."""
+        options = dict(settings.solver_options)
+        if asked is None:
+            _check_names(options, cone_checks.LIMITS, "the cone engine")
+            stotos.check_limits(**options)
+        size, curvature = _sizes(erm, settings)
+        name = cone_checks.check_cone_engine(
+            asked,
+            {} if asked is None else options,
+            erm.variables,
+            erm.regulariser,
+            erm.constraints,
+            accuracy=float(settings.accuracy),
+            size=size,
+            curvature=curvature,
+        )
+        # Limits are those of the engine; options of a solver that was named are its own.
+        engine = options if asked is None else {"solver_options": options}
+        return cls(name, {"solver": name, **engine}, touches_records=True, over_cones=True)
 
-        Where the rest cannot be split there is no certificate: the solver must be trusted.
+    @classmethod
+    def _declared(cls, erm: DeclaredERM, settings: Settings, asked: str | None) -> Backend:
+        """STOTOS, or a conic solver whose answer STOTOS certifies; cones where the rest needs them.
+
+        With ``accept_solver_accuracy`` a rest that cannot be split goes to the solver as it is.
         """
         rest = (erm.variables, erm.regulariser, erm.constraints)
         options = dict(settings.solver_options)
         name = asked or STOTOS
-        own = {variable.id for variable in erm.variables}
-        public = [] if erm.regulariser is None else [erm.regulariser]
-        for node in (*public, *erm.constraints):
-            for variable in _cvxpy.variables(node):
-                if variable.id not in own:
-                    raise OptionError(
-                        f"declared: the variable {variable.name()} does not occur in the private "
-                        "loss. Declared losses take no auxiliary variables; write the regulariser "
-                        "and the constraints without them."
-                    )
-        obstacle = ""
-        try:
-            split(*rest)
-        except NotSplittable as error:
-            obstacle = error.obstacle
-        if obstacle and not settings.accept_solver_accuracy:
-            raise OptionError(
-                f"declared: {obstacle}, so that no answer can be certified. Change that term, or "
-                "trust the solver with accept_solver_accuracy=True, which the solution will state."
-            )
-        if obstacle and asked is None:
-            name = conic.default_solver(*rest)
+        if asked != STOTOS and not splits(*rest):
+            if not settings.accept_solver_accuracy:
+                return cls._over_cones(erm, settings, asked)
+            name = asked or conic.default_solver(*rest)
         if name != STOTOS:
             size, curvature = _sizes(erm, settings)
             conic.check_solver(name, options, *rest, size=size, curvature=curvature)
             return cls(name, options, touches_records=True)
         _check_names(options, DECLARED_OPTIONS)
-        _check_stotos(
-            erm, options, "Leave solver and solver_options out: CVXPY's are trusted then."
-        )
+        _check_stotos(erm, settings)
         return cls(name, options, touches_records=True)
 
 
@@ -138,17 +142,10 @@ def _installed(solver: str | None) -> str | None:
     return str(names[solver.upper()])
 
 
-def _touches(erm: ERM | DeclaredERM, settings: Settings) -> str:
-    """Why the records are needed while solving; empty where the perturbed quadratic form is enough.
-
-    Only a random curvature makes the quadratic form of a squared loss private by itself, and the
-    correction of an anchor only the solution.
-    """
-    if not erm.quadratic:
-        return "the loss is not quadratic"
-    if isinstance(settings.mechanism, Linear):
-        return "linear perturbation leaves the curvature of the records as it is"
-    return "calibration='paper' corrects the anchor" if settings.corrects_anchor else ""
+def _touches(settings: Settings) -> bool:
+    """Whether records are needed while solving a squared loss: only a random curvature makes its
+    quadratic form private by itself, and the correction of an anchor only the solution."""
+    return isinstance(settings.mechanism, Linear) or settings.corrects_anchor
 
 
 def _sizes(erm: ERM | DeclaredERM, settings: Settings) -> tuple[float, float]:
@@ -159,27 +156,7 @@ def _sizes(erm: ERM | DeclaredERM, settings: Settings) -> tuple[float, float]:
     return settings.distance, erm.row_norm(settings.bounds) ** 2 * kappa
 
 
-def _refuse_conic(name: str, erm: ERM | DeclaredERM, settings: Settings) -> NoReturn:
-    """Refuse a solver of CVXPY for a loss that is solved on the records.
-
-    Raises
-    ------
-    OptionError
-        With a remedy that this very problem takes.
-    """
-    remedy = "Leave solver and solver_options out: STOTOS, the default, takes this problem."
-    try:
-        split(erm.variables, erm.regulariser, erm.constraints)
-    except NotSplittable as error:
-        remedy = f"STOTOS cannot split it either: {error.obstacle}. {_remedy(erm)}"
-    raise OptionError(
-        f"solver={name!r}: the records of the private loss {' + '.join(erm.terms)} are needed "
-        f"while solving, since {_touches(erm, settings)}, and CVXPY's solvers certify no accuracy, "
-        f"without which an inexact solve has no guarantee. {remedy}"
-    )
-
-
-def _check_stotos(erm: ERM | DeclaredERM, options: Mapping[str, Any], remedy: str) -> None:
+def _check_stotos(erm: ERM, settings: Settings) -> None:
     """Refuse what STOTOS cannot do, with a remedy where a term stands in the way.
 
     Raises
@@ -189,32 +166,24 @@ def _check_stotos(erm: ERM | DeclaredERM, options: Mapping[str, Any], remedy: st
     """
     obstacle = ""
     try:
-        stotos.check_stotos(erm.variables, erm.regulariser, erm.constraints, **options)
+        stotos.check_stotos(
+            erm.variables, erm.regulariser, erm.constraints, **settings.solver_options
+        )
     except NotSplittable as error:
         obstacle = str(error)
-    if obstacle:
-        raise OptionError(f"{obstacle}. {remedy}")
+    if not obstacle:
+        return
+    remedy = "Leave solver and solver_options out: the default for this problem takes the term."
+    try:
+        Backend.of(erm, replace(settings, solver=None, solver_options={}))
+    except CvxqopError as error:
+        remedy = f"CVXPY's solvers do not take it as it is either: {error}"
+    raise OptionError(f"{obstacle}. {remedy}")
 
 
-def _remedy(erm: ERM | DeclaredERM) -> str:
-    """What to do where STOTOS cannot split the rest."""
-    if erm.quadratic:
-        return (
-            "Leave solver and solver_options out, with perturbation='gaussian' or 'wishart': the "
-            "solvers of CVXPY take every convex term beside a perturbed squared loss."
-        )
-    return (
-        "The loss is solved on its records by STOTOS alone, since an answer must be certified. "
-        "Write the term with norms and sets that it splits (the page on solvers lists them), or "
-        "take a squared loss, cp.sum_squares(X @ w - y): CVXPY's solvers take every convex term "
-        "beside it."
-    )
-
-
-def _check_names(options: Mapping[str, Any], known: tuple[str, ...]) -> None:
+def _check_names(options: Mapping[str, Any], known: tuple[str, ...], of: str = STOTOS) -> None:
     for option in options:
         if option not in known:
             raise OptionError(
-                f"solver_options: STOTOS has no option {option!r} here; it takes "
-                f"{', '.join(known)}."
+                f"solver_options: {of} has no option {option!r} here; it takes {', '.join(known)}."
             )

@@ -27,8 +27,7 @@ from cvxqop.problem.outputs import Outputs
 from cvxqop.settings import Settings
 from cvxqop.solution import Guarantee
 from cvxqop.solve.gram import gram, slope
-from cvxqop.solve.prox import split
-from cvxqop.solve.reach import reach
+from cvxqop.solve.reach import farthest
 from cvxqop.statements import assumptions_of, caveats_of, declared_assumptions_of
 
 __all__ = ["Case"]
@@ -308,7 +307,7 @@ def _gradient_bound(
     B = erm.offset(settings.bounds) if offset is None else offset
     if not erm.has_offset and not np.any(anchor):
         B = 0.0
-    distance = reach(split(erm.variables, None, erm.constraints), anchor)
+    distance = farthest(erm.variables, erm.constraints, anchor)
     argument = (B or 0.0) + constants.row_norm * distance
     slopes = (loss.slope_bound(argument) * float(np.max(w)) for loss, w in erm.losses)
     return constants.row_norm * sum(slopes)

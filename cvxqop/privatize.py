@@ -225,7 +225,7 @@ def prepare(
     """The problem with its mechanism, its solver, and what else could have been chosen: what a
     plan runs, and what an audit looks at."""
     settings = Settings.of(options)
-    with _cvxpy.SHARED:
+    with _cvxpy.reading():
         erm = _read(
             problem, settings.private, settings.public, settings.adjacency, settings.declared
         )
@@ -282,7 +282,7 @@ def private_loss(
     """
     settings = Settings.of(options)
     _warn_of_a_large_delta(settings)
-    with _cvxpy.SHARED:
+    with _cvxpy.reading():
         case, backend = _prepare_loss(expression, regularizer, constraints, settings)
     return release_quadratic(case, backend)
 
@@ -359,7 +359,7 @@ def explain(
     >>> print(cvxqop.explain(problem, private=[X, y]).splitlines()[0])
     Private loss, a sum over records of φ(a'θ + c):
     """
-    with _cvxpy.SHARED:
+    with _cvxpy.reading():
         return Reading(describe(_read(problem, private, public, adjacency, declared)))
 
 

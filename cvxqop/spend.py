@@ -12,19 +12,20 @@ from cvxpy.error import SolverError
 from cvxqop import _cvxpy
 from cvxqop.backend import STOTOS, Backend
 from cvxqop.case import Case
-from cvxqop.errors import AccuracyError, CvxqopError, PrivateSolverError, sealed
+from cvxqop.errors import AccuracyError, PrivateSolverError, sealed
+from cvxqop.feasible_release import feasible_release, unreleased
 from cvxqop.privacy.gaussian import CalibratedGaussian
 from cvxqop.privacy.grid import Grid
 from cvxqop.privacy.mechanism import Draw
 from cvxqop.privacy.symmetric import SymmetricDraw
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.solution import PrivateLoss, PrivateSolution
-from cvxqop.solve import conic, monitor, prox, stotos
+from cvxqop.solve import cone_engine, conic, monitor, stotos
 from cvxqop.solve.answer import Answer
 from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.multinomial import SoftmaxSum
 from cvxqop.solve.quadratic import Quadratic
-from cvxqop.spend_declared import from_function, unreleased
+from cvxqop.spend_declared import from_function
 
 __all__ = ["release_quadratic", "spend"]
 
@@ -147,19 +148,20 @@ def _from_records(case: Case, backend: Backend) -> PrivateSolution:
     assert release is not None
     perturbed = _perturbed(case)
     draw, noise, sampling = case.draw()
+    rest = (erm.variables, erm.regulariser, erm.constraints)
+    common = {
+        "accuracy": release.accuracy,
+        "cholesky": draw.factor,
+        "progress": case.settings.verbose,
+        **backend.options,
+    }
     try:
-        answer = stotos.solve_stotos(
-            perturbed(draw),
-            erm.variables,
-            erm.regulariser,
-            erm.constraints,
-            accuracy=release.accuracy,
-            seed=sampling,
-            cholesky=draw.factor,
-            progress=case.settings.verbose,
-            **backend.options,
-        )
-    except CvxqopError:
+        if backend.over_cones:
+            size = case.settings.distance
+            answer = cone_engine.solve_over_cones(perturbed(draw), *rest, size=size, **common)
+        else:
+            answer = stotos.solve_stotos(perturbed(draw), *rest, seed=sampling, **common)
+    except AccuracyError:
         raise
     except Exception:  # whatever it says, it depends on records
         raise AccuracyError(monitor.failure("the solver failed")) from None
@@ -172,8 +174,4 @@ def _from_records(case: Case, backend: Backend) -> PrivateSolution:
     if not answer.finite:
         raise AccuracyError(unreleased("is not finite"))
     theta = release.apply(answer.theta, noise)
-    theta = prox.split(erm.variables, None, erm.constraints).project(theta).point
-    if what := Answer(np.asarray(theta)).fault(erm.variables, None, erm.constraints):
-        raise AccuracyError(unreleased(what))
-    values = _cvxpy.released(erm.unstack(np.asarray(theta)))
-    return PrivateSolution(values, case.guarantee, backend.name)
+    return PrivateSolution(feasible_release(erm, theta), case.guarantee, backend.name)

@@ -13,20 +13,20 @@ import numpy as np
 import numpy.typing as npt
 from cvxpy.error import SolverError
 
-from cvxqop import _cvxpy
 from cvxqop.backend import STOTOS, Backend
 from cvxqop.case import Case
 from cvxqop.errors import AccuracyError, OptionError, ProblemError
+from cvxqop.feasible_release import feasible_release, unreleased
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.solution import PrivateSolution
-from cvxqop.solve import conic, prox, stotos
-from cvxqop.solve.answer import Answer
+from cvxqop.solve import cone_engine, conic, stotos
 from cvxqop.solve.function import Function, PerturbedFunction
 from cvxqop.solve.monitor import PrecisionError, failure
+from cvxqop.solve.prox import NotSplittable, splits
 from cvxqop.solve.quadratic import Quadratic
 from cvxqop.solve.solvers import compiles
 
-__all__ = ["from_function", "unreleased"]
+__all__ = ["from_function"]
 
 Array = npt.NDArray[np.float64]
 
@@ -38,7 +38,7 @@ def from_function(case: Case, erm: DeclaredERM, backend: Backend) -> PrivateSolu
     erm.check_finite()
     function = erm.function()
     _check_derivatives(function, case.anchor)
-    if backend.name != STOTOS:
+    if backend.name != STOTOS and not backend.over_cones:
         _check_cones(erm, backend)
     draw, noise, sampling = case.draw()
     declared, D = erm.declared, erm.dimension
@@ -60,19 +60,8 @@ def from_function(case: Case, erm: DeclaredERM, backend: Backend) -> PrivateSolu
         raise AccuracyError(failure("the solver failed")) from None
     if not np.all(np.isfinite(theta)):
         raise AccuracyError(unreleased("is not finite"))
-    theta = _projected(erm, release.apply(theta, noise))
-    if what := Answer(theta).fault(erm.variables, None, erm.constraints):
-        raise AccuracyError(unreleased(what))
-    values = _cvxpy.released(erm.unstack(theta))
+    values = feasible_release(erm, release.apply(theta, noise))
     return PrivateSolution(values, case.guarantee, backend.name)
-
-
-def unreleased(what: str) -> str:
-    """Why a point that was certified, or trusted, is not released after all."""
-    return (
-        f"The point that would be released {what}. Nothing was released, and the charge for this "
-        "draw stands. Write the constraints in the units of the variables, or fewer of them."
-    )
 
 
 def _solved(
@@ -86,15 +75,13 @@ def _solved(
     """The minimiser for this draw: by STOTOS, from a conic solver's answer where one was asked for
     or where STOTOS alone did not get there."""
     trusting, release = case.settings.accept_solver_accuracy, case.mechanism.release
-    size = case.settings.distance
+    size, rest = case.settings.distance, (erm.variables, erm.regulariser, erm.constraints)
     assert release is not None
 
     def certified(start: Array | None, options: Any) -> Array:
         answer = stotos.solve_stotos(
             smooth,
-            erm.variables,
-            erm.regulariser,
-            erm.constraints,
+            *rest,
             accuracy=release.accuracy,
             start=start,
             seed=sampling,
@@ -106,6 +93,16 @@ def _solved(
         assert answer.distance <= release.accuracy
         return answer.theta
 
+    if backend.over_cones:
+        return cone_engine.solve_over_cones(
+            smooth,
+            *rest,
+            size=size,
+            accuracy=release.accuracy,
+            cholesky=factor,
+            progress=case.settings.verbose,
+            **backend.options,
+        ).theta
     if backend.name == STOTOS:
         try:
             return certified(None, backend.options)
@@ -114,12 +111,22 @@ def _solved(
         options = backend.options
     else:
         start, options = _conic(erm, smooth, size, backend.name, backend.options), {}
+    if trusting and start is None and not splits(*rest):
+        raise AccuracyError(_unanswered(backend.name))
     try:
         return certified(start, options)
-    except (AccuracyError, OptionError):
+    except (AccuracyError, NotSplittable):
         if trusting and start is not None:
             return start
         raise
+
+
+def _unanswered(name: str) -> str:
+    return (
+        f"solver {name} found no finite and feasible answer to the perturbed problem; nothing was "
+        "released and the privacy charge stands. Another solver, or other solver_options, may find "
+        "one. This failure depends on the data: it is for the holder of the data only"
+    )
 
 
 def _conic(
@@ -144,18 +151,6 @@ def _conic(
     except SolverError:
         return None
     return answer.theta
-
-
-def _projected(erm: DeclaredERM, theta: Array) -> Array:
-    """The point of C next to the release: post-processing."""
-    try:
-        return prox.split(erm.variables, None, erm.constraints).project(theta).point
-    except OptionError:
-        form = Quadratic(np.eye(len(theta)), np.zeros(len(theta)), theta)
-    try:
-        return conic.solve_conic(form, erm.variables, None, erm.constraints).theta
-    except SolverError:
-        return theta
 
 
 def _check_derivatives(function: Function, anchor: Array) -> None:

@@ -9,6 +9,10 @@ and Φ(z) − Φ(p) ≥ ½ ‖z − p‖²_M because p is the minimiser. Hence, 
 
     gap ≤ slack + ½ ρ²,      ‖z − p‖_M ≤ ½ (ρ + sqrt(ρ² + 4 slack)),      ‖z − p‖ ≤ ‖z − p‖_M / √m.
 
+Where u is an ε-subgradient at a point z⁺ of C near z, δ = ‖z⁺ − z‖, and ∇²f ⪯ L there, the same
+holds for z⁺ with ρ + √L δ for ρ and slack + ½ L δ², because
+Φ(z⁺) ≤ f(z) + ∇f(z)'(z⁺ − z) + ½ L δ² + G(z⁺), and z is at most δ farther from p.
+
 That is Theorem 11. u from one splitting step is its Fenchel-Young form, u from a step of length 1/m
 with M = m I is its fused form. The theta form bounds Φ(p) from below at θ = prox_{ωg}(x) in place
 of z: with r = ∇f(θ) + u_g + u_C, u_g ∈ ∂g(θ) and u_C normal to C at z,
@@ -147,7 +151,8 @@ def certify(evaluation: Evaluation, candidate: Candidate, curvature: Curvature) 
     pull = float(np.linalg.norm(evaluation.gradient) + np.linalg.norm(candidate.subgradient))
     slack = candidate.slack + 2.0 * candidate.violation * pull
     distance = 0.5 * (rho + np.sqrt(rho * rho + 4.0 * slack)) / np.sqrt(m)
-    return Certificate(float(slack + 0.5 * rho * rho), float(distance) + candidate.violation)
+    distance = float(distance) + candidate.violation + candidate.offset
+    return Certificate(float(slack + 0.5 * rho * rho), distance)
 
 
 def theta_form(

@@ -21,19 +21,18 @@ from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.solve.answer import Answer
 from cvxqop.solve.feasibility import check_judged
+from cvxqop.solve.polish import polished
 from cvxqop.solve.prox import NotSplittable, split
 from cvxqop.solve.quadratic import Quadratic
-from cvxqop.solve.rest import Candidate
 from cvxqop.solve.solvers import TIGHT, attempt, check_silent, compiles, run
-from cvxqop.solve.splitting import DenseForm, minimise_form
 from cvxqop.solve.units import Rescaled, power_of_two, rescaled, size_of
 
 __all__ = ["check_feasible", "check_solver", "default_solver", "solve_conic"]
 
 Array = npt.NDArray[np.float64]
 
-POLISH_STEPS = 30
-POLISHED = 1e-14
+SMALL = 1e-3
+"""Part of the expected size of θ below which an answer is looked for again, in its own units."""
 
 
 def solve_conic(
@@ -96,10 +95,37 @@ def solve_conic(
     ([1.0, 0.0], True)
     """
     name = solver or default_solver(variables, regulariser, constraints)
-    # Powers of two change no digit, and bring θ and the objective to the scale of the tolerances.
     mean = float(np.trace(quadratic.H)) / len(quadratic.g)
-    scale = power_of_two(mean + scale)
-    rest = rescaled(size or size_of(quadratic), variables, regulariser, constraints)
+    curvature, options = mean + scale, dict(solver_options or {})
+    rest = (variables, regulariser, constraints)
+    unit = size or size_of(quadratic)
+    answer, fault = _in_units(unit, curvature, quadratic, *rest, name, options, polish)
+    found = 0.0 if answer is None else float(np.abs(answer.theta).max(initial=0.0))
+    if 0.0 < found < SMALL * unit:
+        # Constraints that confine θ to far less than f alone would have: tolerances were coarse.
+        again, wrong = _in_units(found, curvature, quadratic, *rest, name, options, polish)
+        if fault or not wrong:
+            answer, fault = again, wrong
+    if answer is None or fault:
+        raise SolverError(fault) from None
+    return answer
+
+
+def _in_units(
+    size: float,
+    curvature: float,
+    quadratic: Quadratic,
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[cp.Constraint],
+    name: str,
+    options: Mapping[str, Any],
+    polish: bool,
+) -> tuple[Answer | None, str]:
+    """An answer for θ of about ``size``, and what is wrong with it, in words without numbers."""
+    # Powers of two change no digit, and bring θ and the objective to the scale of the tolerances.
+    scale = power_of_two(curvature)
+    rest = rescaled(size, variables, regulariser, constraints)
     problem = _problem(
         quadratic.H / scale,
         (quadratic.g - quadratic.H @ quadratic.anchor) / (scale * rest.unit),
@@ -107,63 +133,26 @@ def solve_conic(
         _times(rest, scale * rest.unit**2),
         rest.constraints,
     )
-    own = dict(solver_options or {})
-    status, solution = attempt(problem, name, {**TIGHT.get(name, {}), **own})
+    status, solution = attempt(problem, name, {**TIGHT.get(name, {}), **options})
     if status == settings.OPTIMAL_INACCURATE and name in TIGHT:
         # The tight tolerance was out of reach: the solver's own may not be.
-        second = attempt(problem, name, own)
+        second = attempt(problem, name, options)
         if second[0] == settings.OPTIMAL:
             status, solution = second
     if status != settings.OPTIMAL:
-        raise SolverError(
+        return None, (
             f"solver {name} ended with status {status!r} on the perturbed problem; "
             "try another solver, or other solver_options"
-        ) from None
+        )
     answer = _answer(rest, solution)
     if answer is not None and polish and not answer.auxiliary and answer.finite:
-        polished = _polished(quadratic, variables, regulariser, constraints, answer)
-        answer = replace(answer, theta=polished)
+        theta = polished(quadratic, variables, regulariser, constraints, answer.theta)
+        answer = replace(answer, theta=theta)
     what = "is incomplete" if answer is None else answer.fault(variables, regulariser, constraints)
-    if answer is None or what:
-        raise SolverError(
-            f"the answer of solver {name} {what}, whatever its status says; try another solver, "
-            "or other solver_options"
-        ) from None
-    return answer
-
-
-def _polished(
-    quadratic: Quadratic,
-    variables: Sequence[cp.Variable],
-    regulariser: cp.Expression | None,
-    constraints: Sequence[cp.Constraint],
-    answer: Answer,
-) -> Array:
-    """The answer after a few splitting steps: exact zeros, exact bounds, no larger residual.
-
-    Where the rest cannot be split, the answer as it is; where only its parts can, the projection.
-    """
-    try:
-        rest = split(variables, regulariser, constraints)
-    except (NotSplittable, ProblemError):
-        return answer.theta
-    if not rest.fused:
-        projection = rest.project(answer.theta)
-        return projection.point if projection.violation == 0.0 else answer.theta
-    f = quadratic if rest.Q is None and not np.any(rest.q) else quadratic.plus(rest.Q, rest.q)
-    best: list[tuple[float, Array]] = []
-    size = float(np.abs(answer.theta).max(initial=0.0))
-    floor = POLISHED * float(np.linalg.norm(f.g) + size * np.abs(f.H).max())
-
-    def done(candidate: Candidate, residual: Array) -> bool:
-        size = float(np.linalg.norm(residual))
-        if not best or size < best[0][0]:
-            best[:] = [(size, candidate.point)]
-        return size <= floor
-
-    gradient = f.gradient(answer.theta)
-    minimise_form(DenseForm(f.H), gradient, answer.theta, rest, done, POLISH_STEPS, warm=True)
-    return best[0][1]
+    return answer, what and (
+        f"the answer of solver {name} {what}, whatever its status says; try another solver, "
+        "or other solver_options"
+    )
 
 
 def default_solver(

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from cvxqop._cvxpy import SHARED, evaluate, is_leaf, is_linear, is_sparse, kind
 from cvxqop.errors import ProblemError
 
-__all__ = ["ABSOLUTE", "RELATIVE", "check_judged", "fault"]
+__all__ = ["ABSOLUTE", "RELATIVE", "check_judged", "domain", "fault"]
 
 Array = npt.NDArray[np.float64]
 Excess = Callable[..., Array]
@@ -52,7 +52,8 @@ def check_judged(
     if fault(origin, regulariser, constraints) == UNKNOWN:
         raise ProblemError(
             "constraints: CVXPY cannot evaluate a constraint, or the domain of the regulariser, at "
-            "a point, so that no answer could be checked. Write it with other atoms."
+            "a point, so that no answer could be checked. Write it with other atoms, and a partial "
+            "problem as a part of this one."
         )
 
 
@@ -80,13 +81,31 @@ def fault(
     found = {variable.id: value for variable, value in values.items()}
     try:
         with SHARED:
-            implied = [] if regulariser is None else list(regulariser.domain)
+            implied = [] if regulariser is None else domain(regulariser)
             for variable in values:
                 implied += _attribute_constraints(variable)
-        held = [_holds(constraint, found) for constraint in (*constraints, *implied)]
+            held = [_holds(constraint, found) for constraint in (*constraints, *implied)]
     except Exception:  # its words may hold the answer
         return UNKNOWN
     return "" if all(held) else "violates a constraint"
+
+
+def domain(expression: Any) -> list[Any]:
+    """Constraints that say where an expression is finite; those of an indicator are its own.
+
+    Raises
+    ------
+    ValueError
+        It holds a partial problem, whose domain nothing but a solve can tell.
+    """
+    if is_leaf(expression):
+        return []
+    if kind(expression) == "indicator":
+        return list(expression.args)
+    if kind(expression) == "partialproblem":
+        raise ValueError("partial problem")
+    inner = [constraint for argument in expression.args for constraint in domain(argument)]
+    return [*expression._domain(), *inner]
 
 
 def _holds(constraint: Any, values: Mapping[int, Any]) -> bool:

@@ -95,7 +95,9 @@ def _check_constants(node: Any, text: str) -> None:
     stack = [node]
     while stack:
         current = stack.pop()
-        if _cvxpy.has_variables(current):
+        if isinstance(current, list | tuple):  # the constraints of a partial problem
+            stack += current
+        elif _cvxpy.has_variables(current):
             if not _cvxpy.is_leaf(current):
                 stack += [*current.args, *_cvxpy.kept_aside(current)]
         elif not np.all(np.isfinite(_value(current))):

@@ -123,22 +123,20 @@ class FiniteSum:
             return self._evaluate(theta)
 
     def _evaluate(self, theta: Array) -> Evaluation:
-        value, squares, offsets, slopes, blocks = 0.0, 0.0, 0.0, 0.0, 0
+        value, sizes, slopes, blocks = 0.0, np.zeros(2), 0.0, 0
         total: Any = np.zeros(self.dimension, dtype=np.longdouble if self.fine else np.float64)
         for A, C in self.blocks():
             values, slope = self.record_loss.evaluate(A @ theta, C)
             value += float(np.sum(values))
             total += A.T @ slope
             if not self._squares:
-                squares += squares_of(A)
-                offsets += float(np.sum(np.square(C[:, : self.record_loss.offsets])))
+                sizes += self._squared_sizes(A, C)
             slopes += float(slope @ slope)
             blocks += 1
-        if self._squares:
-            squares, offsets = self._squares
-        else:
-            # ‖A‖_F² and ‖C‖_F² are the same in every pass.
-            self._squares.extend([squares, offsets])
+        if not self._squares:
+            # They are the same in every pass.
+            self._squares.extend(sizes.tolist())
+        squares, offsets = self._squares
         step = theta - self.anchor
         product = self.S @ step
         gradient = total.astype(np.float64)
@@ -155,6 +153,11 @@ class FiniteSum:
         )
         value += float(step @ (self.a + 0.5 * product))
         return Evaluation(value, gradient + self.a + product, EPS * error)
+
+    def _squared_sizes(self, A: Any, C: Array) -> Array:
+        """‖A‖_F² and ‖C‖_F² of a block."""
+        offsets = C[:, : self.record_loss.offsets]
+        return np.array([squares_of(A), float(np.sum(np.square(offsets)))])
 
     def hessian(self, theta: Array, radius: float = 0.0) -> Array:
         """A matrix below ∇²f everywhere within ``radius`` of θ; ∇²f(θ) for radius 0."""
@@ -184,6 +187,13 @@ class FiniteSum:
     def lower_curvature(self) -> Array:
         """S."""
         return self.S
+
+    def upper_curvature(self) -> float:
+        """L ≥ λ_max(∇²f) everywhere, in one pass if none was made."""
+        if not self._squares:
+            sizes = sum((self._squared_sizes(A, C) for A, C in self.blocks()), np.zeros(2))
+            self._squares.extend(sizes.tolist())
+        return 1.01 * (self.smoothness * self._squares[0] + self._size)
 
     def plus(self, Q: Array | None, q: Array) -> FiniteSum:
         """f(θ) + ½ θ'Qθ + q'θ, up to a constant."""

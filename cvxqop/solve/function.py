@@ -84,6 +84,10 @@ class PerturbedFunction:
         """S."""
         return self.S
 
+    def upper_curvature(self) -> float:
+        """L ≥ λ_max(∇²f) everywhere."""
+        return 1.01 * (self.summands * self.smoothness + self._size)
+
     def plus(self, Q: Array | None, q: Array) -> PerturbedFunction:
         """f(θ) + ½ θ'Qθ + q'θ, up to a constant."""
         if Q is None:

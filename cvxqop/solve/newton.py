@@ -19,7 +19,7 @@ from cvxqop.solve.finite_sum import FiniteSum
 from cvxqop.solve.monitor import Goal, Monitor, PrecisionError, failure
 from cvxqop.solve.quadratic import EPS, Evaluation, Quadratic
 from cvxqop.solve.rest import Candidate, Rest
-from cvxqop.solve.splitting import DenseForm, Form, LowRankForm, minimise_form
+from cvxqop.solve.splitting import DenseForm, Form, LowRankForm, Stagnation, minimise_form
 
 __all__ = ["Certified", "minimise_quadratic", "minimise_sum"]
 
@@ -56,12 +56,14 @@ def minimise_quadratic(
     form = DenseForm(quadratic.H)
     best: list[Certified] = []
     checked = [np.inf]
+    floor = 1e3 * EPS * float(np.linalg.norm(quadratic.g) + np.linalg.norm(quadratic.H))
+    stagnation = Stagnation(floor, ROUND_ITERATIONS // 20)
 
     def done(candidate: Candidate, residual: Array) -> bool:
         monitor.check_time()
         size = float(np.linalg.norm(residual))
         if size > 0.3 * checked[0]:
-            return False
+            return stagnation.reached(size)
         checked[0] = size
         found = judge(quadratic.evaluate(candidate.point), candidate, rest, bound)
         met = goal.met(found.certificate, found.value)
@@ -79,7 +81,7 @@ def minimise_quadratic(
         if not best:
             break
         monitor.report(best[0].certificate)
-        if outcome.converged:
+        if outcome.converged and goal.met(best[0].certificate, best[0].value):
             return best[0]
         if not best[0].certificate.gap < 0.5 * last:
             break
@@ -148,7 +150,9 @@ def minimise_sum(
     value = evaluation.value + rest.value(z)
     size, share, stalled, damping = max(5 * D, 1024), 0.1, 0, 0.0
     best: Certified | None = None
-    last = residual = np.inf
+    # At rounding level iterates may alternate: progress is measured against the best so far.
+    smallest_gap = residual = np.inf
+    lowest = value
     while True:
         monitor.check()
         form = _model(smooth, z, size, generator, damping)
@@ -186,12 +190,12 @@ def minimise_sum(
             best = found
         if goal.met(found.certificate, found.value):
             return found
-        shrink = found.certificate.gap / last if last > 0.0 else 1.0
+        shrink = found.certificate.gap / smallest_gap if smallest_gap > 0.0 else 1.0
         if not shrink <= 0.25:
             size *= 2
             share = max(0.1 * share, 1e-8)
         # The bound need not fall with the value while kinks are being found.
-        stalled = 0 if shrink < 0.9 or value - now > 10.0 * rounding else stalled + 1
+        stalled = 0 if shrink < 0.9 or lowest - now > 10.0 * rounding else stalled + 1
         if stalled >= 3 and size >= n:
             # At the floor of rounding only a better M can tighten the bound.
             tighter = localised(
@@ -202,7 +206,8 @@ def minimise_sum(
                 return Certified(best.candidate, tighter, best.value)
             if stalled >= STALLED:
                 raise PrecisionError(failure("working precision was reached"))
-        last = found.certificate.gap
+        smallest_gap = min(smallest_gap, found.certificate.gap)
+        lowest = min(lowest, now)
         z, evaluation, value = candidate.point, trial, now
 
 

@@ -9,7 +9,8 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop._cvxpy import exponent, kind
+from cvxqop._cvxpy import SHARED, exponent, kind
+from cvxqop.solve.agreement import Public, agrees
 from cvxqop.solve.penalties import GroupNorm, MaxNorm, Norm, NuclearNorm, Placed, TotalVariation
 from cvxqop.solve.rest import Rest
 from cvxqop.solve.sets import SetReader
@@ -23,7 +24,7 @@ from cvxqop.solve.terms import (
     weighted_absolute,
 )
 
-__all__ = ["NotSplittable", "split"]
+__all__ = ["NotSplittable", "split", "splits"]
 
 Array = npt.NDArray[np.float64]
 
@@ -32,6 +33,8 @@ def split(
     variables: Sequence[cp.Variable],
     regulariser: cp.Expression | None,
     constraints: Sequence[cp.Constraint],
+    *,
+    compare: bool = True,
 ) -> Rest:
     """Read r and C as operators.
 
@@ -45,6 +48,8 @@ def split(
     constraints : sequence of cp.Constraint
         Boxes, balls of norm 1, 2, inf, simplices, affine sets, polyhedra, second-order and
         semidefinite cones, and intersections of these.
+    compare : bool
+        Whether what was read is compared with CVXPY's own values; once is enough.
 
     Returns
     -------
@@ -53,7 +58,8 @@ def split(
     Raises
     ------
     NotSplittable
-        A term has no proximal operator here, or two terms overlap in a way that has none.
+        A term has no proximal operator here, two terms overlap in a way that has none, or CVXPY
+        evaluates r or C otherwise at points tried.
     ProblemError
         The constraints are visibly infeasible.
 
@@ -65,6 +71,34 @@ def split(
     >>> rest.candidate(np.array([3.0, -0.5, -4.0]), 1.0).point.tolist()
     [1.0, 0.0, -1.0]
     """
+    with SHARED:
+        rest = _read(variables, regulariser, constraints)
+        if not compare:
+            return rest
+        if wrong := agrees(rest, Public(variables, regulariser, constraints)):
+            raise NotSplittable(f"public {wrong}", "was not read as CVXPY evaluates it")
+        # Projections onto polyhedra start from their last answer, which shows in the last bits.
+        return _read(variables, regulariser, constraints)
+
+
+def splits(
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[cp.Constraint],
+) -> bool:
+    """Whether r and C can be read as operators."""
+    try:
+        split(variables, regulariser, constraints)
+    except NotSplittable:
+        return False
+    return True
+
+
+def _read(
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[cp.Constraint],
+) -> Rest:
     stack = Stack(variables)
     penalties = _Penalties(stack)
     if regulariser is not None:

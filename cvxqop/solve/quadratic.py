@@ -40,6 +40,9 @@ class Smooth(Protocol):
     def lower_curvature(self) -> Array:
         """A matrix below ∇²f everywhere."""
 
+    def upper_curvature(self) -> float:
+        """L ≥ λ_max(∇²f) everywhere."""
+
     def plus(self, Q: Array | None, q: Array) -> Smooth:
         """f(θ) + ½ θ'Qθ + q'θ, up to a constant."""
 
@@ -104,6 +107,10 @@ class Quadratic:
     def lower_curvature(self) -> Array:
         """H."""
         return self.H
+
+    def upper_curvature(self) -> float:
+        """L ≥ λ_max(H)."""
+        return 1.01 * self._size
 
     def plus(self, Q: Array | None, q: Array) -> Quadratic:
         """f(θ) + ½ θ'Qθ + q'θ, up to a constant."""

@@ -16,9 +16,9 @@ from cvxqop.solve.monitor import Goal, Monitor, PrecisionError, failure
 from cvxqop.solve.newton import Certified, judge
 from cvxqop.solve.quadratic import EPS, Evaluation
 from cvxqop.solve.rest import Candidate, Rest
-from cvxqop.solve.splitting import DenseForm, minimise_form
+from cvxqop.solve.splitting import DenseForm, Stagnation, minimise_form
 
-__all__ = ["minimise_function"]
+__all__ = ["minimise_function", "updated"]
 
 Array = npt.NDArray[np.float64]
 
@@ -82,7 +82,7 @@ def minimise_function(
             return found
         if stalled >= STALLED:
             raise PrecisionError(failure("working precision was reached"))
-        B = _updated(B, smooth.S, z, evaluation, candidate.point, trial)
+        B = updated(B, smooth.S, z, evaluation, candidate.point, trial)
         z, evaluation, value = candidate.point, trial, found.value
 
 
@@ -97,12 +97,15 @@ def _step(
     mean = float(np.trace(form.H)) / len(z)
     floor = 32.0 * EPS * float(np.linalg.norm(gradient) + np.linalg.norm(form.apply(z)))
 
+    stagnation = Stagnation(100.0 * floor)
+
     def done(candidate: Candidate, residual: Array) -> bool:
         monitor.check_time()
         size = float(np.sqrt(residual @ residual + 2.0 * mean * candidate.slack))
         if not level:
             level.append(max(share * size, floor))
-        return size <= level[0]
+        # The slack of an iterative projection may stay where it is.
+        return size <= level[0] or stagnation.reached(float(np.linalg.norm(residual)))
 
     return minimise_form(form, gradient, z, rest, done, INNER_ITERATIONS, warm=True).candidate
 
@@ -131,7 +134,7 @@ def _shortened(
     return candidate, trial
 
 
-def _updated(
+def updated(
     B: Array, S: Array, z: Array, at_z: Evaluation, point: Array, at_point: Evaluation
 ) -> Array:
     """B after the gradients at two points; unchanged where their difference is rounding."""

@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
 from cvxqop.solve.projections import Ball, BallInBox, L1Ball
+from cvxqop.solve.prox import NotSplittable, split, splits
 from cvxqop.solve.rest import Rest
 
-__all__ = ["reach"]
+__all__ = ["farthest", "reach"]
 
 Array = npt.NDArray[np.float64]
+
+
+def farthest(
+    variables: Sequence[cp.Variable], constraints: Sequence[cp.Constraint], anchor: Array
+) -> float:
+    """`reach` of the constraints that can be split: the others leave less, and ∞ stays possible.
+
+    Examples
+    --------
+    >>> theta = cp.Variable(2)
+    >>> farthest([theta], [cp.norm(theta, 2) <= 3], np.zeros(2))
+    3.0
+    >>> farthest([theta], [cp.sum(cp.exp(theta)) <= 3], np.zeros(2))
+    inf
+    >>> farthest([theta], [cp.sum(cp.exp(theta)) <= 3, cp.norm(theta, 2) <= 3], np.zeros(2))
+    3.0
+    """
+    try:
+        kept = [c for c in constraints if splits(variables, None, [c])]
+        return reach(split(variables, None, kept), anchor)
+    except NotSplittable:
+        return float("inf")
 
 
 def reach(rest: Rest, anchor: Array) -> float:

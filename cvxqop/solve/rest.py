@@ -23,7 +23,9 @@ class Candidate(NamedTuple):
     """A feasible point with an ε-subgradient of G = g + ι_C there.
 
     G(c) ≥ G(point) + subgradient'(c − point) − slack for every c. ``error`` bounds the rounding of
-    the subgradient in the 2-norm, ``violation`` how far the point may lie outside of C.
+    the subgradient in the 2-norm, ``violation`` how far the point may lie outside of C. Where the
+    subgradient holds for a point of C within ``offset`` of this one, slack and error have their
+    share of that already.
     """
 
     point: Array
@@ -31,6 +33,7 @@ class Candidate(NamedTuple):
     slack: float = 0.0
     violation: float = 0.0
     error: float = 0.0
+    offset: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

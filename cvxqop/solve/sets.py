@@ -125,7 +125,7 @@ class SetReader:
         self._ball(term, -b / factor, constraint)
 
     def _ball(self, term: Any, level: float, constraint: Any) -> None:
-        if level < 0.0:
+        if level < 0.0 and term.is_nonneg():
             raise ProblemError(EMPTY.format("a bound below zero on a norm"))
         name = kind(term)
         square = squared_norm(term)

@@ -18,7 +18,7 @@ from cvxpy import settings
 from cvxqop import _cvxpy
 from cvxqop.errors import OptionError
 
-__all__ = ["TIGHT", "attempt", "check_silent", "compiles", "run"]
+__all__ = ["TIGHT", "attempt", "check_silent", "compiled", "compiles", "run"]
 
 TIGHT: Mapping[str, Mapping[str, Any]] = {
     "CLARABEL": {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10},
@@ -86,7 +86,7 @@ def run(problem: cp.Problem, solver: str, options: Mapping[str, Any]) -> Any:
     with _cvxpy.SHARED:
         if solver == "HIGHS":
             _introduce_highs()
-        data, chain, inverse_data = _compiled(problem, solver)
+        data, chain, inverse_data = compiled(problem, solver)
     raw = chain.solve_via_data(
         problem,
         data,
@@ -102,20 +102,25 @@ def compiles(problem: cp.Problem, solver: str) -> bool:
     """Whether a solver can take a problem."""
     try:
         with _cvxpy.SHARED:
-            _compiled(problem, solver)
+            compiled(problem, solver)
     except Exception:  # the words of CVXPY may hold rows
         return False
     return True
 
 
-def _compiled(problem: cp.Problem, solver: str) -> tuple[Any, Any, Any]:
+def compiled(
+    problem: cp.Problem, solver: str, options: Mapping[str, Any] | None = None
+) -> tuple[Any, Any, Any]:
+    """A problem as a solver of CVXPY reads it, with the chain that led there and the way back."""
     roots = [problem.objective, *problem.constraints]
     _cvxpy.claim_ids(roots)
     _cvxpy.forget_forms(roots)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return problem.get_problem_data(solver, ignore_dpp=True, solver_opts={})  # type: ignore[no-any-return]
+            return problem.get_problem_data(  # type: ignore[no-any-return]
+                solver, ignore_dpp=True, solver_opts=dict(options or {})
+            )
     finally:
         _cvxpy.forget_forms(roots)
 

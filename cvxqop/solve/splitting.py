@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dposv
 
 from cvxqop.solve.rest import Candidate, Rest
 
-__all__ = ["DenseForm", "Form", "LowRankForm", "Outcome", "minimise_form"]
+__all__ = ["DenseForm", "Form", "LowRankForm", "Outcome", "Stagnation", "minimise_form"]
 
 Array = npt.NDArray[np.float64]
 Done = Callable[[Candidate, Array], bool]
@@ -87,6 +87,30 @@ class Outcome:
     residual: Array
     converged: bool
     iterations: int
+
+
+class Stagnation:
+    """Whether residuals are at the level of rounding and no longer fall.
+
+    Parameters
+    ----------
+    floor : float
+        That level.
+    patience : int
+        How many residuals in a row may bring nothing.
+    """
+
+    def __init__(self, floor: float, patience: int = 50) -> None:
+        self._floor, self._patience = floor, patience
+        self._least, self._idle = np.inf, 0
+
+    def reached(self, size: float) -> bool:
+        """Take note of one more residual of this size."""
+        if size < 0.99 * self._least:
+            self._least, self._idle = size, 0
+        else:
+            self._idle += 1
+        return self._least <= self._floor and self._idle >= self._patience
 
 
 def minimise_form(

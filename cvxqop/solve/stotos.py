@@ -23,13 +23,31 @@ from cvxqop.solve.quasi_newton import minimise_function
 from cvxqop.solve.rest import Rest
 from cvxqop.solve.stochastic import PlainSteps, certified_point, plain_step_length, variance_reduced
 
-__all__ = ["VARIANTS", "check_stotos", "solve_stotos"]
+__all__ = ["VARIANTS", "check_limits", "check_stotos", "solve_stotos"]
 
 Array = npt.NDArray[np.float64]
 
 VARIANTS = ("newton", "svrg", "plain")
 PLAIN_ITERATIONS = 10_000
 SVRG_ITERATIONS = 5_000
+
+
+def check_limits(*, max_iter: int | None = None, time_limit: float | None = None) -> None:
+    """Refuse limits that are none.
+
+    Raises
+    ------
+    OptionError
+        Names the limit.
+    """
+    if max_iter is not None and (
+        isinstance(max_iter, bool) or not isinstance(max_iter, int | np.integer) or max_iter < 1
+    ):
+        raise OptionError(f"max_iter={max_iter!r} must be a positive integer or None")
+    if time_limit is not None and not (
+        isinstance(time_limit, int | float) and 0.0 < time_limit < np.inf
+    ):
+        raise OptionError(f"time_limit={time_limit!r} must be a positive number of seconds or None")
 
 
 def check_stotos(
@@ -53,14 +71,7 @@ def check_stotos(
     """
     if variant not in VARIANTS:
         raise OptionError(f"variant={variant!r} is unknown; choose one of {', '.join(VARIANTS)}")
-    if max_iter is not None and (
-        isinstance(max_iter, bool) or not isinstance(max_iter, int | np.integer) or max_iter < 1
-    ):
-        raise OptionError(f"max_iter={max_iter!r} must be a positive integer or None")
-    if time_limit is not None and not (
-        isinstance(time_limit, int | float) and 0.0 < time_limit < np.inf
-    ):
-        raise OptionError(f"time_limit={time_limit!r} must be a positive number of seconds or None")
+    check_limits(max_iter=max_iter, time_limit=time_limit)
     if not isinstance(finish, bool):
         raise OptionError(f"finish={finish!r} must be True or False")
     split(variables, regulariser, constraints)
@@ -137,7 +148,7 @@ def solve_stotos(
     >>> answer.theta.tolist(), answer.distance <= 1e-6
     ([1.0, 0.0], True)
     """
-    rest = split(variables, regulariser, constraints)
+    rest = split(variables, regulariser, constraints, compare=False)
     if variant not in VARIANTS:
         raise OptionError(f"variant={variant!r} is unknown; choose one of {', '.join(VARIANTS)}")
     if variant != "newton" and not isinstance(smooth, FiniteSum):

@@ -70,8 +70,10 @@ class Stack:
         Raises
         ------
         NotSplittable
-            Another variable occurs in it.
+            It is not affine, or another variable occurs in it.
         """
+        if not expression.is_affine():
+            raise NotSplittable(expression, "is not affine")
         if kind(expression) == "variable" and expression.id in self._start:
             index = self.indices(expression)
             A = sp.csr_array(
@@ -84,7 +86,7 @@ class Stack:
             if v.id not in self._start:
                 raise NotSplittable(expression, f"contains the auxiliary variable {v.name()}")
         if not found:
-            value = np.asarray(_dense(expression.value), dtype=np.float64)
+            value = np.asarray(dense(expression.value), dtype=np.float64)
             b = np.broadcast_to(value, expression.shape).reshape(-1, order="F")
             return Affine(sp.csr_array((len(b), self.dimension)), b)
         # A copy on variables of our own: the user's hold no value and must not get one.
@@ -98,16 +100,17 @@ class Stack:
             block = gradient.get(own[id(v)]) if id(v) in own else None
             shape = (expression.size, v.size)
             parts.append(sp.csr_array(shape) if block is None else _matrix(block, shape))
-        b = np.asarray(_dense(copy.value), dtype=np.float64).reshape(-1, order="F")
+        b = np.asarray(dense(copy.value), dtype=np.float64).reshape(-1, order="F")
         return Affine(sp.hstack(parts, format="csr"), b)
 
 
 def _matrix(block: Any, shape: tuple[int, int]) -> Any:
     """CVXPY's gradient is transposed, and a plain number for scalars."""
-    return sp.csr_array(np.asarray(_dense(block), dtype=np.float64).reshape(shape[::-1]).T)
+    return sp.csr_array(np.asarray(dense(block), dtype=np.float64).reshape(shape[::-1]).T)
 
 
-def _dense(value: Any) -> Any:
+def dense(value: Any) -> Any:
+    """A sparse array as a dense one; anything else as it is."""
     is_sparse: bool = sp.issparse(value)
     return value.toarray() if is_sparse else value
 
@@ -116,7 +119,7 @@ def constant(expression: Any) -> Array | None:
     """Value of an expression without variables, else None."""
     if variables(expression):
         return None
-    return np.asarray(_dense(expression.value), dtype=np.float64)
+    return np.asarray(dense(expression.value), dtype=np.float64)
 
 
 def summands(expression: Any, factor: float = 1.0) -> Iterator[tuple[float, Any]]:

@@ -136,6 +136,9 @@ def _scaled(node: Any, unit: float, inner: Substitution) -> tuple[float, Any]:
         factor, inside = _scaled(node.args[number[1]], unit, inner)
         sign = 1.0 if number[0] > 0 else -1.0
         return factor * abs(number[0]), inside if sign > 0 else -inside
+    if name == "divide" and (divisor := _divisor(node)):
+        factor, inside = _scaled(node.args[0], unit, inner)
+        return factor / abs(divisor), inside if divisor > 0 else -inside
     if name == "power" and _cvxpy.exponent(node) == 2:
         factor, inside = _scaled(node.args[0], unit, inner)
         return factor**2, node.copy([inside])
@@ -164,6 +167,15 @@ def _number(node: Any) -> tuple[float, int] | None:
             value = float(np.asarray(stated.value).reshape(-1)[0])
             return (value, 1 - k) if value else None
     return None
+
+
+def _divisor(node: Any) -> float:
+    """The number that a quotient divides by; 0 where it is none."""
+    stated = node.args[1]
+    stated = stated.args[0] if _cvxpy.kind(stated) in ("promote", "broadcast") else stated
+    if stated.size != 1 or _cvxpy.has_variables(stated) or node.args[0].shape != node.shape:
+        return 0.0
+    return float(np.asarray(stated.value).reshape(-1)[0])
 
 
 def _constraint(constraint: Any, unit: float, inner: Substitution) -> cp.Constraint:

@@ -9,7 +9,8 @@ from cvxpy.error import SolverError
 from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import CLARABEL
 
 import cvxqop
-from cvxqop.solve import conic, stotos
+from cvxqop.errors import AccuracyError
+from cvxqop.solve import cone_engine, conic, stotos
 from cvxqop.solve.answer import Answer
 
 PAY = {"bounds": cvxqop.Bounds(row_norm=1.0, offset=1.0), "epsilon": 1.0, "delta": 1e-6}
@@ -162,17 +163,22 @@ def test_a_point_that_could_not_be_projected_is_not_released(monkeypatch):
     plan = cvxqop.plan(problem, private=[X], accept_solver_accuracy=True, accuracy=1.0, **TRUST)
     honest, calls = conic.solve_conic, []
 
-    def second_fails(*arguments, **options):
+    def first_succeeds(*arguments, **options):
         calls.append(1)
-        if len(calls) == 2:
-            raise SolverError("no")
+        if len(calls) > 1:
+            raise SolverError("no 7")
         return honest(*arguments, **options)
 
-    monkeypatch.setattr(conic, "solve_conic", second_fails)
-    with pytest.raises(cvxqop.AccuracyError, match="violates a constraint"):
+    def fails(*arguments, **options):
+        raise AccuracyError("no 7")
+
+    monkeypatch.setattr(conic, "solve_conic", first_succeeds)
+    monkeypatch.setattr(cone_engine, "solve_over_cones", fails)
+    with pytest.raises(cvxqop.AccuracyError, match="could not be put back") as caught:
         plan.run()
-    assert len(calls) == 2
+    assert len(calls) > 1
     assert w.value is None
+    assert not any(c.isdigit() for c in str(caught.value))
 
 
 WAYS = {

@@ -201,9 +201,14 @@ def test_a_solver_is_trusted_only_if_the_caller_says_so():
     X, y, theta, problem = unsplittable()
     options = {"private": [X, y], "declared": EXP, **PAY}
     budget = cvxqop.Budget(epsilon=5.0, delta=1e-5)
-    with pytest.raises(cvxqop.OptionError, match=r"entr\(.*accept_solver_accuracy=True"):
-        cvxqop.privatize(problem, budget=budget, **options)
-    assert not budget.history
+    certified = cvxqop.privatize(problem, budget=budget, **options)
+    assert certified.solver == "CLARABEL"
+    assert "certified within" in str(certified)
+    assert not any("trusted, not certified" in text for text in certified.assumptions)
+    assert len(budget.history) == 1
+    with pytest.raises(cvxqop.OptionError, match=r"entr\("):
+        cvxqop.privatize(problem, budget=budget, solver="STOTOS", **options)
+    assert len(budget.history) == 1
     solution = cvxqop.privatize(problem, accept_solver_accuracy=True, seed=0, **options)
     assert solution.solver == "CLARABEL"
     assert solution.certificate is None
@@ -294,8 +299,8 @@ def test_more_refusals():
         )
     slack = cp.Variable(name="slack")
     other = cp.Problem(problem.objective, [theta[0] <= slack, slack <= 1])
-    with pytest.raises(cvxqop.OptionError, match="slack does not occur"):
-        cvxqop.plan(other, private=[X, y], declared=EXP, **PAY)
+    cvxqop.privatize(other, private=[X, y], declared=EXP, **PAY)
+    assert theta.value[0] <= slack.value + 1e-7 <= 1 + 2e-7
     with pytest.raises(cvxqop.OptionError, match="whole problem"):
         cvxqop.private_loss(problem.objective.args[0], private=[X, y], declared=EXP, **PAY)
     X[3, 1] = np.nan

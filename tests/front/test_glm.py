@@ -195,7 +195,7 @@ def test_unfinished_points_are_released_only_if_certified():
         ({"accuracy": 1e-13, "radius": 1e-9}, "accuracy"),
         ({"accuracy": np.inf}, "accuracy"),
         ({"accuracy": "fine"}, "accuracy"),
-        ({"solver": "CLARABEL"}, "STOTOS"),
+        ({"solver": "NONE"}, "installed are .*CLARABEL"),
         ({"solver_options": {"tolerance": 1}}, "no option 'tolerance'"),
         ({"solver_options": {"variant": "adam"}}, "variant"),
         ({"solver_options": {"max_iter": 0}}, "max_iter"),
@@ -216,7 +216,42 @@ def test_a_rest_that_cannot_be_split_is_named():
     rest = cp.sum(cp.exp(theta))
     problem = cp.Problem(cp.Minimize(logistic(X, y, theta) + rest))
     with pytest.raises(cvxqop.OptionError, match="exp"):
-        cvxqop.plan(problem, private=[X, y], **PAY)
+        cvxqop.plan(problem, private=[X, y], solver="STOTOS", **PAY)
+    with pytest.raises(cvxqop.OptionError, match=r"of the installed solvers .*CLARABEL"):
+        cvxqop.plan(problem, private=[X, y], solver="OSQP", **PAY)
+    assert cvxqop.plan(problem, private=[X, y], **PAY).solver == "CLARABEL"
+
+
+ANY_REST = {
+    "exp": lambda w: (cp.sum(cp.exp(w)), []),
+    "overlapping groups": lambda w: (5 * cp.norm(w[:3]) + 5 * cp.norm(w[1:]), []),
+    "cone of a map": lambda w: (0, [cp.norm(np.eye(4)[:3] @ w + 0.1) <= 0.5 + w[0]]),
+    "matrix inequality": lambda w: (0, [cp.bmat([[2 + w[0], w[1]], [w[1], 1 + w[2]]]) >> 0]),
+    "other variables": lambda w: (lambda u: (cp.sum(u), [w <= u, -w <= u]))(cp.Variable(4)),
+    "square of pos": lambda w: (20 * cp.sum_squares(cp.pos(-w)), []),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+@pytest.mark.parametrize("name", ANY_REST)
+def test_any_rest_with_any_solver(name):
+    """Without noise to speak of, the answer is that of CVXPY, in C, alike for every solver."""
+    X, y = people(n=20_000)
+    theta = cp.Variable(4)
+    r, C = ANY_REST[name](theta)
+    problem = cp.Problem(cp.Minimize(logistic(X, y, theta) + r), C)
+    pay = {**PAY, "epsilon": 1e6, "seed": 3}
+    found = []
+    for solver in (None, "CLARABEL", "SCS"):
+        solution = cvxqop.privatize(problem, private=[X, y], solver=solver, **pay)
+        assert all(np.max(c.violation()) <= 1e-6 for c in C)
+        assert all(v.value is not None for v in problem.variables())
+        found.append(solution[theta])
+    problem.solve(solver="CLARABEL")
+    np.testing.assert_allclose(found[0], theta.value, atol=0.05)
+    for other in found[1:]:
+        # Two certificates of 1e-6, and two projections of the same noise.
+        assert np.linalg.norm(found[0] - other) <= 4e-6
 
 
 def test_infeasible_constraints_are_found_before_spending():

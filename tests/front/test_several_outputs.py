@@ -200,7 +200,7 @@ REFUSED = {
         {"solver": "STOTOS", "solver_options": {"variant": "svrg"}},
         "solved from its quadratic form",
     ),
-    "conic solver on labels": (LOGISTIC, {"solver": "CLARABEL"}, "STOTOS"),
+    "solver that is not there": (LOGISTIC, {"solver": "NONE"}, "not installed"),
     "no bound on the targets": (SQUARED, {"bounds": cvxqop.Bounds(row_norm=1.0)}, "offset"),
 }
 

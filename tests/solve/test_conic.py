@@ -179,3 +179,32 @@ def test_large_ill_conditioned_form_is_accepted():
     f = Quadratic(X.T @ X, rng.standard_normal(400), np.zeros(400))
     answer = solve_conic(f, [theta], None, [cp.norm_inf(theta) <= 1])
     assert np.abs(answer.theta).max() <= 1 + 1e-8
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4, 1e8])
+def test_targets_out_of_scale_do_not_lead_the_polish_away(scale):
+    """Projections of trace-one matrices by the eigenvalues; the last steps must not undo them."""
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal((3, 3))
+    A = scale * (A + A.T)
+    values, V = np.linalg.eigh(A)
+    # Closed form: the eigenvalues projected onto {0 ≤ λ ≤ 1, Σ λ = 1}.
+    low, high = values.min() - 1, values.max()
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if np.clip(values - middle, 0, 1).sum() > 1 else (low, middle)
+    expected = (V * np.clip(values - low, 0, 1)) @ V.T
+    M = cp.Variable((3, 3))
+    sets = [M >> 0, M == M.T, M << np.eye(3), cp.trace(M) == 1]
+    f = Quadratic(np.eye(9), -A.reshape(-1, order="F"), np.zeros(9))
+    found = solve_conic(f, [M], None, sets).theta.reshape(3, 3, order="F")
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_a_level_below_zero_is_feasible_for_what_may_be_negative():
+    theta = cp.Variable(3)
+    f = Quadratic(np.eye(3), np.zeros(3), np.zeros(3))
+    found = solve_conic(f, [theta], None, [cp.max(theta) <= -1.0]).theta
+    np.testing.assert_allclose(found, -np.ones(3), atol=1e-6)
+    with pytest.raises(ProblemError):
+        check_feasible([theta], None, [cp.norm(theta) <= -1.0])
