@@ -192,6 +192,7 @@ def _read(
         has_offset=shared.rows.has_offset or data.dropped,
         outputs=shared.outputs,
         private_leaves=tuple(data.leaf_names),
+        private_arrays=data.arrays,
         texts=Texts(
             terms=tuple(text(term.written, shapes) for term in reader.terms),
             labels=tuple(text(term.written, shapes) for term in reader.linear),

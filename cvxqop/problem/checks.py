@@ -89,7 +89,8 @@ def common_count(terms: Sequence[LossTerm], linear: Sequence[LinearTerm], text: 
 def check_arguments(
     terms: Sequence[LossTerm], linear: Sequence[LinearTerm], data: PrivateData, text: Text
 ) -> None:
-    """Records are not stacked, nor broadcast where their number is private.
+    """Records are not stacked, nor in the arguments of a `glm_loss`, nor broadcast where their
+    number is private.
 
     Decided on the structure and before any shape is looked at, so that it is decided alike for one
     record and for more.
@@ -99,11 +100,18 @@ def check_arguments(
     for root, written in roots:
         for node in _cvxpy.nodes(root):
             kind = _cvxpy.kind(node)
+            if _cvxpy.holds_records(node) and any(map(data.contains, node.args)):
+                _refuse(node, written, refusals.in_arguments(_names(node.args, data)), text)
             if kind in ("vstack", "hstack", "concatenate") and data.contains(node):
                 _refuse(node, written, refusals.stacked(kind), text)
             entrywise = kind in ("add", "multiply", "divide")
             if data.count_is_private and entrywise and _broadcasts(node, data):
                 _refuse(node, written, f"{refusals.BROADCAST}; {refusals.SHAPES}", text)
+
+
+def _names(nodes: Sequence[Any], data: PrivateData) -> str:
+    names = [name for node in nodes for name in data.found_in(node)]
+    return " and ".join(dict.fromkeys(names))
 
 
 def _broadcasts(node: Any, data: PrivateData) -> bool:

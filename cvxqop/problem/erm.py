@@ -60,6 +60,8 @@ class ERM:
         then, the rows are those of a, and J is the number of outputs.
     private_leaves : tuple
         The constants and parameters that hold records.
+    private_arrays : tuple
+        The arrays that were listed as private or given to a `glm_loss`.
     """
 
     variables: tuple[cp.Variable, ...]
@@ -76,6 +78,7 @@ class ERM:
     texts: Texts
     outputs: Outputs | None = None
     private_leaves: tuple[Any, ...] = ()
+    private_arrays: tuple[Any, ...] = ()
 
     @property
     def dimension(self) -> int:
