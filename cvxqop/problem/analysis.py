@@ -229,7 +229,8 @@ def _refuse_by_structure(reader: TermReader, data: PrivateData, text: Callable[[
                 SeparableReader(data, refuse).read_rows(term.argument)
         for reason in reasons:
             if refusals.PUBLIC_ROWS not in reason:
-                said = reason if reason == refusals.PER_RECORD else refusals.COMBINES
+                kept = (refusals.PER_RECORD, refusals.of_shape(term.argument, hidden=True))
+                said = reason if reason in kept else refusals.COMBINES
                 raise ProblemError(f"The private term {text(term.written)} {said}.") from None
 
 
