@@ -18,8 +18,8 @@ from cvxqop.problem.sparse import canonical
 
 __all__ = ["Bounds"]
 
-# Squares of numbers in this range neither overflow nor vanish.
-_SMALLEST, _LARGEST = 1e-100, 1e100
+# Fourth powers of numbers in this range, the squares of curvatures, neither overflow nor vanish.
+_SMALLEST, _LARGEST = 1e-70, 1e70
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,8 +31,16 @@ Text = Callable[[Any], str]
 
 
 def check_leaves(roots: Sequence[Any]) -> None:
-    """Variables are real and continuous, parameters have values, arrays are real."""
+    """Variables are real and continuous, parameters have values, arrays are real, and no problem
+    is inside the problem."""
     for root in roots:
+        if any(_cvxpy.kind(node) == "partialproblem" for node in _cvxpy.nodes(root)):
+            raise ProblemError(
+                "partial_optimize holds a problem inside the problem, which CVXPY cannot solve "
+                "beside a quadratic form. Write its objective as a term and its constraints among "
+                "the constraints: the whole is then minimised over all variables, which is the "
+                "same."
+            )
         for leaf in _cvxpy.leaves(root):
             if _cvxpy.kind(leaf) == "variable":
                 _check_variable(leaf)
