@@ -135,7 +135,8 @@ def _scaled(node: Any, unit: float, inner: Substitution) -> tuple[float, Any]:
         return 1.0, node
     if node.is_affine() and not any(_cvxpy.kind(n) == "cumsum" for n in _cvxpy.nodes(node)):
         # CVXPY gives a cumulative sum variables of its own, which have to be of the order of u.
-        return unit, node.tree_copy(inner) * (1.0 / unit)
+        factor = unit * _slope(node)
+        return factor, node.tree_copy(inner) * (1.0 / factor)
     if name == "add" or (name in _FIRST_DEGREE and not _cvxpy.kept_aside(node)):
         factor, arguments = _common(node.args, unit, inner)
         return factor, node.copy(arguments)
@@ -152,6 +153,21 @@ def _scaled(node: Any, unit: float, inner: Substitution) -> tuple[float, Any]:
     if name == "huber":
         return power, cp.huber(inside, float(node.M.value) / factor)
     return power, node.copy([inside, *node.args[1:]])
+
+
+def _slope(node: Any) -> float:
+    """The order of the largest coefficient of an affine expression, a power of two."""
+    if _cvxpy.is_leaf(node):
+        return 1.0
+    moving = [argument for argument in node.args if _cvxpy.has_variables(argument)]
+    slope = max(map(_slope, moving), default=1.0)
+    name = _cvxpy.kind(node)
+    if name in ("multiply", "matmul", "divide") and len(moving) == 1:
+        (constant,) = (argument for argument in node.args if argument is not moving[0])
+        largest = float(abs(_cvxpy.evaluate(constant, {})).max()) if constant.size else 0.0
+        size = power_of_two(largest) if 0.0 < largest < np.inf else 1.0
+        slope = slope / size if name == "divide" else slope * size
+    return slope
 
 
 def _degree(node: Any, name: str) -> float | None:

@@ -159,6 +159,9 @@ EQUIVARIANT = {
     "root": (lambda x, u: -(u**1.5) * cp.sum(cp.sqrt(x)), None),
     "inverse": (lambda x, u: u**3 * cp.sum(cp.inv_pos(x)), None),
     "huber": (lambda x, u: cp.sum(cp.huber(x, u / 2)), None),
+    "huber of a number": (lambda x, u: u**2 * cp.sum(cp.huber(x / u - W, 0.5)), None),
+    "numbers": (lambda x, u: u**2 * cp.sum_squares((P / u) @ x - 1), lambda x, u: [P / u @ x <= 2]),
+    "divergence": (lambda x, u: u**2 * cp.sum(cp.kl_div(x / u, P @ np.ones(4))), None),
     "geometric mean": (lambda x, u: -u * cp.geo_mean(x), lambda x, u: [x <= 2 * u]),
     "power cone": (lambda x, u: 0 * x[0], lambda x, u: [cp.PowCone3D(x[0], x[1], x[2], 0.3)]),
 }
