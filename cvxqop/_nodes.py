@@ -196,8 +196,13 @@ def attributes(variable: Any) -> tuple[str, ...]:
     return tuple(
         name
         for name, value in variable.attributes.items()
-        if value is not None and value is not False and not (np.ndim(value) and not len(value))
+        if value is not None and value is not False and not _is_empty(value)
     )
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether an attribute is a list of no positions."""
+    return isinstance(value, list | tuple | np.ndarray) and len(value) == 0
 
 
 def leaf_value(leaf: Any) -> Any:

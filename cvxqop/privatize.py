@@ -16,7 +16,13 @@ from cvxqop import _cvxpy
 from cvxqop.backend import Backend
 from cvxqop.case import Case
 from cvxqop.choice import Candidate, choose
-from cvxqop.errors import OptionError, PrivacyWarning, ProblemError, sealed
+from cvxqop.errors import (
+    OptionError,
+    PrivacyWarning,
+    PrivateSolverError,
+    ProblemError,
+    sealed,
+)
 from cvxqop.privacy.budget import Budget
 from cvxqop.privacy.linear import Linear
 from cvxqop.privacy.wishart import Adjacency
@@ -208,13 +214,27 @@ def plan(problem: cp.Problem, **options: Any) -> Plan:
     )
 
 
+@sealed
 def _run(problem: cp.Problem, case: Case, backend: Backend, snapshot: Snapshot) -> PrivateSolution:
     """Spend, and write the release into the problem; what an earlier solve left there is gone
-    before anything is charged."""
+    before anything is charged.
+
+    A solver reads parameters and bounds while it runs, and another thread may change them: what
+    was solved is known to be what the noise is for only if it is found unchanged afterwards.
+    """
     with _cvxpy.SHARED:
         snapshot.check()
     _cvxpy.clear_outcome(problem)
     solution = spend(case, backend)
+    with _cvxpy.SHARED:
+        what = snapshot.changed()
+    if what:
+        raise PrivateSolverError(
+            f"{what} has changed while the plan was run, and the noise was calibrated for what it "
+            "was. Nothing was released, and the charge stands; of a squared loss, "
+            "error.private_loss.expression can be solved at no further cost.",
+            solution.private_loss,
+        )
     _cvxpy.write_release(problem, solution.values)
     return solution
 

@@ -198,6 +198,7 @@ def _read(
         has_offset=shared.rows.has_offset or data.dropped,
         outputs=shared.outputs,
         private_leaves=tuple(data.leaf_names),
+        private_arrays=data.arrays,
         texts=Texts(
             terms=tuple(text(term.written, shapes) for term in reader.terms),
             labels=tuple(text(term.written, shapes) for term in reader.linear),
@@ -234,7 +235,8 @@ def _refuse_by_structure(reader: TermReader, data: PrivateData, text: Callable[[
                 SeparableReader(data, refuse).read_rows(term.argument)
         for reason in reasons:
             if refusals.PUBLIC_ROWS not in reason:
-                said = reason if reason == refusals.PER_RECORD else refusals.COMBINES
+                kept = (refusals.PER_RECORD, refusals.of_shape(term.argument, hidden=True))
+                said = reason if reason in kept else refusals.COMBINES
                 raise ProblemError(f"The private term {text(term.written)} {said}.") from None
 
 
@@ -249,7 +251,7 @@ def _read_rows(
     affine = AffineReader(data, stacking, text)
     pieces = [affine.read(term.argument, term.written) for term in reader.terms]
     labels = [(term, affine.read_product(term.factors, term.written)) for term in reader.linear]
-    return assemble(reader.terms, pieces, labels, n, stacking.dimension, text)
+    return assemble(reader.terms, pieces, labels, n, stacking.dimension, data, text)
 
 
 def _stacking(reader: TermReader, text: Callable[[Any], str]) -> Stacking:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from cvxqop.errors import OptionError
 from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.erm import ERM
+from cvxqop.problem.matching import shares_memory
 
 __all__ = ["CommonMinimizer", "resolve_anchor"]
 
@@ -75,7 +76,8 @@ def resolve_anchor(erm: ERM, anchor: Any, bounds: Bounds) -> tuple[Array, float 
     Raises
     ------
     OptionError
-        If the anchor has the wrong shape or type, or is not finite.
+        If the anchor has the wrong shape or type, is not finite, or lies in the memory of a
+        private array.
     """
     offset = None
     if isinstance(anchor, CommonMinimizer):
@@ -99,6 +101,12 @@ def resolve_anchor(erm: ERM, anchor: Any, bounds: Bounds) -> tuple[Array, float 
         if value.size == erm.variables[0].size and value.squeeze().ndim <= 1:
             value = value.reshape(erm.variables[0].shape)
         anchor = {erm.variables[0]: value}
+    for value in anchor.values():
+        if any(shares_memory(np.asarray(value), array) for array in erm.private_arrays):
+            raise OptionError(
+                "anchor: the array lies in the memory of one that is private. The anchor is "
+                "public: a point that was chosen without looking at the data, or None."
+            )
     theta = erm.stack(anchor)
     if not np.all(np.isfinite(theta)):
         raise OptionError("anchor: every entry must be finite.")

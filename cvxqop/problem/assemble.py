@@ -10,13 +10,14 @@ import numpy as np
 
 from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import ProblemError
-from cvxqop.problem.factors import offset_units, row_factor
+from cvxqop.problem.factors import outer_factor, row_factor
 from cvxqop.problem.labels import read_labels
 from cvxqop.problem.losses import ScalarLoss
 from cvxqop.problem.multinomial import Multinomial
 from cvxqop.problem.outputs import Outputs
 from cvxqop.problem.parts import RowParts
 from cvxqop.problem.pieces import Piece, Pieces, Signature, linear_part
+from cvxqop.problem.private import PrivateData
 from cvxqop.problem.rows import AffineRows
 from cvxqop.problem.terms import LinearTerm, LossTerm
 
@@ -41,6 +42,7 @@ def assemble(
     labels: Sequence[tuple[LinearTerm, Pieces]],
     n: int,
     dimension: int,
+    data: PrivateData,
     text: Callable[[Any], str],
 ) -> Assembled:
     """One row a record for all terms; a term whose row is s times it has the loss t ↦ φ(s t).
@@ -55,15 +57,17 @@ def assemble(
     base, sign = _base(pieces[0], terms[0], text)
     losses: list[tuple[ScalarLoss, Any]] = []
     offsets = []
+    outer = 0.0
     for term, own in zip(terms, pieces, strict=True):
         ratio = sign if own is pieces[0] else _ratio(base, own, term, terms[0], text)
         assert isinstance(term.loss, ScalarLoss)
         losses.append((term.loss.scaled(ratio), term.weight))
         offsets.append([replace(p, g=p.g / ratio) for p in own if _is_offset(p)])
+        outer = max(outer, outer_factor(term.argument, data) / abs(ratio))
     linear = list(base.values())
     found = read_labels(base, terms, losses, labels, text) if labels else None
     rows = AffineRows(linear, offsets, n, dimension, found)
-    return Assembled(rows, tuple(losses), row_parts(linear, offsets, n, dimension))
+    return Assembled(rows, tuple(losses), row_parts(linear, outer, n, dimension))
 
 
 def _is_offset(piece: Piece) -> bool:
@@ -113,16 +117,17 @@ def _ratio(
     )
 
 
-def row_parts(
-    linear: Sequence[Piece], offsets: Sequence[Sequence[Piece]], n: int, dimension: int
-) -> RowParts:
-    """What is private and what is public in the row that pieces make, and in its offsets."""
+def row_parts(linear: Sequence[Piece], outer: float, n: int, dimension: int) -> RowParts:
+    """What is private and what is public in the row that pieces make.
+
+    ``outer`` is the factor around the whole argument.
+    """
     private = [piece for piece in linear if not piece.label_only]
     public = [piece for piece in linear if piece.label_only]
     touched = set(np.concatenate([p.G.indices for p in private]).tolist()) if private else set()
     overlap = any(touched & set(piece.G.indices.tolist()) for piece in public)
     norm = _largest_norm(public, n, dimension)
-    return RowParts(bool(private), norm, overlap, row_factor(private), offset_units(offsets))
+    return RowParts(bool(private), norm, overlap, row_factor(private), outer)
 
 
 def _largest_norm(public: Sequence[Piece], n: int, dimension: int) -> float:

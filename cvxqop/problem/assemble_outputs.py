@@ -9,6 +9,7 @@ import numpy as np
 
 from cvxqop.errors import ProblemError
 from cvxqop.problem.assemble import Assembled, row_parts
+from cvxqop.problem.factors import outer_factor
 from cvxqop.problem.losses import squared
 from cvxqop.problem.multinomial import Multinomial
 from cvxqop.problem.output_reader import OutputReader, outputs_of
@@ -51,8 +52,8 @@ def read_outputs(
             "log_sum_exp(X @ Theta, axis=1) may have and other losses not: a record's Hessian may "
             "then have rank above one. Use one output a record",
         )
-    offsets = [] if outputs.labelled else rows.offsets
-    parts = row_parts(rows.pieces, offsets, rows.n, rows.dimension)
+    outer = 1.0 if outputs.labelled else outer_factor(argument, data)
+    parts = row_parts(rows.pieces, outer, rows.n, rows.dimension)
     weight = float(term.weight)
     return Assembled(rows, ((term.loss, weight),), parts, outputs), shared.written
 

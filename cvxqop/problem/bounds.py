@@ -18,8 +18,8 @@ from cvxqop.problem.sparse import canonical
 
 __all__ = ["Bounds"]
 
-# Squares of numbers in this range neither overflow nor vanish.
-_SMALLEST, _LARGEST = 1e-100, 1e100
+# Fourth powers of numbers in this range, the squares of curvatures, neither overflow nor vanish.
+_SMALLEST, _LARGEST = 1e-70, 1e70
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +36,9 @@ class Bounds:
         applied by the library: 5 * (X @ w) has rows up to 5 row_norm.
     offset : float, optional
         Bound on |a'θ0 + c|, the argument of φ at the anchor θ0 (with θ0 = 0: on the target), in
-        units of the target; public factors and numbers around it are applied by the library.
-        Required when the loss has an offset or the anchor is not zero.
+        units of the target; a public factor around the whole argument, such as the 10 of
+        (y − X @ w) / 0.1, is applied by the library. Required when the loss has an offset or the
+        anchor is not zero.
 
     Attributes
     ----------

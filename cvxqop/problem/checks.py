@@ -31,8 +31,16 @@ Text = Callable[[Any], str]
 
 
 def check_leaves(roots: Sequence[Any]) -> None:
-    """Variables are real and continuous, parameters have values, arrays are real."""
+    """Variables are real and continuous, parameters have values, arrays are real, and no problem
+    is inside the problem."""
     for root in roots:
+        if any(_cvxpy.kind(node) == "partialproblem" for node in _cvxpy.nodes(root)):
+            raise ProblemError(
+                "partial_optimize holds a problem inside the problem, which CVXPY cannot solve "
+                "beside a quadratic form. Write its objective as a term and its constraints among "
+                "the constraints: the whole is then minimised over all variables, which is the "
+                "same."
+            )
         for leaf in _cvxpy.leaves(root):
             if _cvxpy.kind(leaf) == "variable":
                 _check_variable(leaf)
@@ -89,7 +97,8 @@ def common_count(terms: Sequence[LossTerm], linear: Sequence[LinearTerm], text: 
 def check_arguments(
     terms: Sequence[LossTerm], linear: Sequence[LinearTerm], data: PrivateData, text: Text
 ) -> None:
-    """Records are not stacked, nor broadcast where their number is private.
+    """Records are not stacked, nor in the arguments of a `glm_loss`, nor broadcast where their
+    number is private.
 
     Decided on the structure and before any shape is looked at, so that it is decided alike for one
     record and for more.
@@ -99,11 +108,18 @@ def check_arguments(
     for root, written in roots:
         for node in _cvxpy.nodes(root):
             kind = _cvxpy.kind(node)
+            if _cvxpy.holds_records(node) and any(map(data.contains, node.args)):
+                _refuse(node, written, refusals.in_arguments(_names(node.args, data)), text)
             if kind in ("vstack", "hstack", "concatenate") and data.contains(node):
                 _refuse(node, written, refusals.stacked(kind), text)
             entrywise = kind in ("add", "multiply", "divide")
             if data.count_is_private and entrywise and _broadcasts(node, data):
                 _refuse(node, written, f"{refusals.BROADCAST}; {refusals.SHAPES}", text)
+
+
+def _names(nodes: Sequence[Any], data: PrivateData) -> str:
+    names = [name for node in nodes for name in data.found_in(node)]
+    return " and ".join(dict.fromkeys(names))
 
 
 def _broadcasts(node: Any, data: PrivateData) -> bool:

@@ -104,6 +104,7 @@ def read_declared(
         declared=declared,
         term=term,
         private_leaves=tuple(data.leaf_names),
+        private_arrays=data.arrays,
     )
 
 

@@ -84,7 +84,7 @@ def _entry(item: Any, name: str) -> Entry:
             f"{name} must be a NumPy array, a SciPy sparse matrix, a pandas or polars object, a "
             f"list of numbers, a cp.Constant or a cp.Parameter, not {type(item).__name__}."
         )
-    if array.ndim not in (1, 2):
+    if array.ndim not in (1, 2) and not (name.startswith("public") and array.ndim):
         raise ProblemError(
             f"{name} must have one row a record, hence one or two axes, not {array.ndim}."
         )

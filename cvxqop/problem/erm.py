@@ -60,6 +60,8 @@ class ERM:
         then, the rows are those of a, and J is the number of outputs.
     private_leaves : tuple
         The constants and parameters that hold records.
+    private_arrays : tuple
+        The arrays that were listed as private or given to a `glm_loss`.
     """
 
     variables: tuple[cp.Variable, ...]
@@ -76,6 +78,7 @@ class ERM:
     texts: Texts
     outputs: Outputs | None = None
     private_leaves: tuple[Any, ...] = ()
+    private_arrays: tuple[Any, ...] = ()
 
     @property
     def dimension(self) -> int:
@@ -116,12 +119,9 @@ class ERM:
         return float(np.hypot(own, parts.public_norm))
 
     def offset(self, bounds: Bounds) -> float | None:
-        """B, the bound on |a'θ0 + c| that ``bounds.offset`` makes: t offset + p where the target
-        stands in the loss with the factor t, beside public numbers of size p."""
-        if bounds.offset is None or self.row_parts.offset_units is None:
-            return bounds.offset
-        t, p = self.row_parts.offset_units
-        return t * bounds.offset + p
+        """B, the bound on |a'θ0 + c| that ``bounds.offset`` makes: t offset, with the public
+        factor t around the whole argument of the loss."""
+        return None if bounds.offset is None else self.row_parts.offset_factor * bounds.offset
 
     def constants(
         self, bounds: Bounds, anchor: Array | None = None, offset: float | None = None

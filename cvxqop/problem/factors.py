@@ -8,13 +8,17 @@ maps G_p and public numbers c_p, so that ‖a‖ ≤ ‖[c_1 G_1; c_2 G_2; …]�
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from cvxqop import _cvxpy
 from cvxqop.problem.pieces import Column, Piece
+from cvxqop.problem.private import PrivateData
+from cvxqop.problem.public import constant_array
 
-__all__ = ["offset_units", "row_factor"]
+__all__ = ["outer_factor", "row_factor"]
 
 _ROUNDING = 1e-12
 _DENSE = 400
@@ -27,21 +31,40 @@ def row_factor(pieces: Sequence[Piece]) -> float:
     return _norm(sp.csr_array(sp.vstack(maps))) if maps else 1.0
 
 
-def offset_units(groups: Sequence[Sequence[Piece]]) -> tuple[float, float] | None:
-    """(t, p) with |c| ≤ t |target| + p in every loss, None where no offset holds private data.
+def outer_factor(node: Any, private: PrivateData) -> float:
+    """Largest absolute public factor around a whole argument, such as 10 in (y − X @ w) / 0.1.
 
-    ``groups`` are the offsets of each loss, g (·,) or, of several outputs, (·, k).
+    Read off the structure: CVXPY drops a target of zeros, and what it would have been multiplied
+    with must not decide anything.
     """
-    found = []
-    for pieces in groups:
-        private = [piece for piece in pieces if piece.private]
-        public = [_columns_factor(piece) * _size(piece) for piece in pieces if not piece.private]
-        if private:
-            own = sum(_columns_factor(piece) * _size(piece) for piece in private)
-            found.append((_near_one(own), sum(public)))
-    if not found:
-        return None
-    return max(t for t, _ in found), max(p for _, p in found)
+    factor = 1.0
+    while True:
+        kind = _cvxpy.kind(node)
+        if kind in ("neg", "reshape", "transpose", "conj", "promote", "broadcast"):
+            node = node.args[0]
+            continue
+        if kind not in ("multiply", "matmul", "divide"):
+            return _near_one(factor)
+        sides = [node.args[::-1]] if kind == "divide" else [node.args, node.args[::-1]]
+        found = [(c, e) for c, e in sides if not _cvxpy.has_variables(c)]
+        if not found or private.contains(found[0][0]) or found[0][1].size != node.size:
+            return _near_one(factor)
+        constant, node = found[0]
+        value = constant_array(constant)
+        entries = np.abs(value.data if _cvxpy.is_sparse(value) else np.asarray(value, dtype=float))
+        if kind == "divide":
+            factor /= float(np.min(entries, initial=np.inf))
+        elif kind == "multiply" or value.size == 1 or _is_diagonal(value):
+            factor *= float(np.max(entries, initial=0.0))
+        else:
+            return _near_one(factor)
+
+
+def _is_diagonal(value: Any) -> bool:
+    if value.ndim != 2 or value.shape[0] != value.shape[1]:
+        return False
+    rows, columns = sp.coo_array(value).coords
+    return bool(np.all(rows == columns))
 
 
 def _columns_factor(piece: Piece) -> float:
@@ -58,14 +81,6 @@ def _columns_factor(piece: Piece) -> float:
 def _largest(column: Column) -> float:
     entries = column.take(0, int(column.leaf.array.shape[0]))
     return float(np.max(np.abs(entries), initial=0.0))
-
-
-def _size(piece: Piece) -> float:
-    """‖g‖₂, of a piece with several outputs the largest of its columns' where a matrix has them."""
-    g = np.asarray(piece.g, dtype=np.float64)
-    if g.ndim == 2 and piece.matrix is not None:
-        return float(np.linalg.norm(g, 2))
-    return float(np.linalg.norm(g))
 
 
 def _norm(G: sp.csr_array) -> float:

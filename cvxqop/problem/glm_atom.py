@@ -14,7 +14,7 @@ from cvxpy.atoms.atom import Atom
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
 from cvxqop.problem.blocks import as_records
-from cvxqop.problem.forms import as_numbers, is_boolean
+from cvxqop.problem.forms import as_numbers, is_boolean, is_list_of_numbers
 from cvxqop.problem.losses import ScalarLoss, huber, logistic, squared, squared_hinge
 from cvxqop.problem.pieces import (
     Column,
@@ -93,7 +93,8 @@ class GLMLoss(Atom):  # type: ignore[misc]
         """The arrays of the records, each with the object it was given as and a name."""
         _, X, y, _ = self._given[:4]
         for given, name in ((X, "X of glm_loss"), (y, "y of glm_loss")):
-            for part in given if isinstance(given, list | tuple) else [given]:
+            blocks = isinstance(given, list | tuple) and not is_list_of_numbers(given)
+            for part in given if blocks else [given]:
                 array = as_numbers(part, name)
                 if isinstance(array, np.ndarray) or sp.issparse(array):
                     yield array, part, name

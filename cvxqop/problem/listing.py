@@ -4,7 +4,8 @@
 - What is listed in ``public`` is public.
 - In a private term an array with one value in every entry is a way to write a number.
 - Any other array is refused where it could hold records: where n is public, if one of its axes is
-  as long as there are records; where n is private, always, because no length may decide.
+  as long as there are records, or it has as many entries as a private array; where n is private,
+  always, because no length may decide.
 
 Neither the numbers of a private array nor, where n is private, their count enter the decision.
 """
@@ -124,7 +125,8 @@ def summands(node: Any) -> Iterator[Any]:
 
 def _is_accepted(unlisted: Unlisted, data: PrivateData, in_a_private_term: bool) -> bool:
     array = unlisted.array
-    if not data.count_is_private and not data.counts & set(array.shape):
+    folded = array.size > 1 and int(np.prod(array.shape)) in data.sizes
+    if not (data.count_is_private or folded or data.counts & set(array.shape)):
         return True
     if unlisted.is_index:
         return False
@@ -134,8 +136,10 @@ def _is_accepted(unlisted: Unlisted, data: PrivateData, in_a_private_term: bool)
         return False
     # Of one entry every array has one value: it has to be a number that formulas are made of, and
     # where n may be one, so has any.
+    if is_plain(array) or is_plain_identity(array):
+        return True
     several = array.size > 1 and not data.count_is_private
-    return is_plain(array) or is_plain_identity(array) or (several and _has_one_value(array))
+    return several and _has_one_value(array) and not data.holds_only(array)
 
 
 def _broadcast_ones(roots: Sequence[Any]) -> set[Any]:

@@ -69,7 +69,7 @@ class Finder:
             if entry.leaf is leaf:
                 return Match(i, 0 if leaf.size > 1 else None)
         if leaf.ndim == 0:
-            return None
+            return self._view(leaf)
         # Where two arrays hold the same values, the one that CVXPY copied decides.
         source = _cvxpy.source(leaf)
         order = sorted(
@@ -87,7 +87,13 @@ class Finder:
                 return Match(i, int(known is not None and self._is_elsewhere(known, i)))
             if known is None or not self._is_other(known, i):
                 return Match(i, axis)
-        return None
+        return self._view(leaf)
+
+    def _view(self, leaf: Any) -> Match | None:
+        """The entry in whose memory a leaf lies, such as a row of it: no axis has the records."""
+        value = _cvxpy.leaf_value(leaf)
+        indices = (i for i, e in enumerate(self._entries) if shares_memory(value, e.array))
+        return next((Match(i, -1) for i in indices), None)
 
     def originates(self, leaf: Any, i: int) -> bool:
         """Whether a leaf is known to be, or to have been copied from, entry i itself."""
@@ -151,9 +157,10 @@ class Finder:
 
 
 def shares_memory(array: Any, other: Any) -> bool:
-    """Whether two dense arrays lie in the same memory."""
-    dense = isinstance(array, np.ndarray) and isinstance(other, np.ndarray)
-    return bool(dense and np.may_share_memory(array, other))
+    """Whether two arrays have numbers in the same memory; two columns of one table do not."""
+    one, two = (a.data if _cvxpy.is_sparse(a) else a for a in (array, other))
+    dense = isinstance(one, np.ndarray) and isinstance(two, np.ndarray)
+    return bool(dense and np.shares_memory(one, two))
 
 
 def _leaves_a_trace(entry: Entry) -> bool:

@@ -170,6 +170,8 @@ class OutputReader:
         left, right = node.args
         if _cvxpy.has_variables(left) or self._private.contains(right) or left.ndim != 2:
             self._refuse(node, "does not have the records on the left and the variables right")
+        if left.shape[1] == 1 and not self._private.contains(left):
+            self._check_shape(right)  # a row that is repeated; of one record CVXPY repeats nothing
         found = affine_map(right, self._stacking)
         if found is None:
             self._refuse(node, "is not affine in the variables")

@@ -58,16 +58,16 @@ class RowParts:
         Whether both parts meet on the same entries of θ.
     factor : float
         s: the private part is at most s times the norm of the features of the listed arrays.
-    offset_units : (float, float), optional
-        (t, p): an offset is at most t times the listed target, plus p; None where no listed array
-        is in an offset.
+    offset_factor : float
+        The public factor around a whole argument φ(t (a'θ + c)), which bounds on c are multiplied
+        with.
     """
 
     private: bool
     public_norm: float
     overlap: bool
     factor: float = 1.0
-    offset_units: tuple[float, float] | None = None
+    offset_factor: float = 1.0
 
 
 @dataclass(frozen=True)

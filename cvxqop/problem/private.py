@@ -11,6 +11,7 @@ import numpy as np
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
+from cvxqop.problem.compare import is_constant
 from cvxqop.problem.entries import Entry, read_entries
 from cvxqop.problem.forms import is_boolean
 from cvxqop.problem.matching import Finder, Match, shares_memory
@@ -54,7 +55,7 @@ class PrivateData:
         self._entries, self._held = reading.entries, reading.held
         self._found, self.hidden = reading.found, reading.hidden
         self._shown, self._variables = reading.shown, reading.variables
-        self.unlisted = reading.unlisted
+        self.unlisted, self._lengths = reading.unlisted, reading.lengths
         occurring = {self._given(match.entry) for match in self._found.values()}
         occurring |= {self._given(i) for entries in self.hidden.values() for i in entries}
         occurring |= {id(entry.given) for entry in self._held}
@@ -74,7 +75,17 @@ class PrivateData:
     @property
     def counts(self) -> set[int]:
         """Lengths that an axis of records may have."""
-        return {int(entry.array.shape[0]) for entry in [*self._entries, *self._held]}
+        return {int(entry.array.shape[0]) for entry in self._entries} | self._lengths
+
+    @property
+    def sizes(self) -> set[int]:
+        """Numbers of entries that an array of records may have, however it is folded."""
+        return {int(np.prod(entry.array.shape)) for entry in [*self._entries, *self._held]}
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The arrays of all entries."""
+        return tuple(entry.array for entry in [*self._entries, *self._held])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -105,6 +116,12 @@ class PrivateData:
     def match(self, leaf: Any) -> Match | None:
         """The entry that a leaf holds, or None for one that is not private."""
         return self._found.get(leaf)
+
+    def holds_only(self, array: Any) -> bool:
+        """Whether some entry repeats the one number that an array repeats: it may be a copy."""
+        value = array.flat[0] if isinstance(array, np.ndarray) and array.size else 0.0
+        arrays = [entry.array for entry in [*self._entries, *self._held]]
+        return any(is_constant(one) and one.size and one.flat[0] == value for one in arrays)
 
     def is_boolean(self, leaf: Any) -> bool:
         """Whether a leaf holds an entry that was given as booleans."""
@@ -169,6 +186,7 @@ class _Reading:
     entries: list[Entry]
     held: list[Entry]
     variables: list[Any]
+    lengths: set[int] = field(default_factory=set)
     found: dict[Any, Match] = field(default_factory=dict)
     hidden: dict[Any, set[int]] = field(default_factory=dict)
     shown: dict[Any, Entry] = field(default_factory=dict)
@@ -189,17 +207,18 @@ def match(
         If an entry has a wrong type or dtype, or is listed as both, or something occurs whose
         contents cannot be looked at.
     """
-    entries, held = read_entries(private), []
+    entries, held, lengths = read_entries(private), [], set()
     whole = _cvxpy.holdings(list(roots))
     leaves = [node for node in whole.nodes if _holds_numbers(node)]
     for node in whole.nodes:
         if _cvxpy.holds_records(node):
             held += [Entry(array, None, given, name) for array, given, name in node.held()]
+            lengths.add(int(node.n))  # of all blocks together, and of what is only read by slices
     shown, variables = _public_entries(public)
     _check_disjoint([*entries, *held], shown)
     finder = Finder(private, [*entries, *held], leaves)
     listing = Finder(public, shown, leaves, trace=False)
-    reading = _Reading(entries, held, variables)
+    reading = _Reading(entries, held, variables, lengths)
     for leaf in leaves:
         mine, open_ = finder.find(leaf), listing.find(leaf)
         # What holds the numbers of both is private, unless it is known to come from the public one.

@@ -18,6 +18,7 @@ __all__ = [
     "SHAPES",
     "UNLISTED",
     "UNLISTED_COUNTED",
+    "in_arguments",
     "kinked",
     "of_atom",
     "of_count",
@@ -70,9 +71,9 @@ SHAPES = "give both sides the same shape, (n,) or (n, 1)"
 
 UNLISTED = (
     "that is listed neither in private nor in public, and one of its axes is as long as there are "
-    "records. If it comes from the records, list the very array in private=[…]: a slice, a copy or "
-    "a product of a listed array is another array. If everyone may know it, list it in public=[…]"
-    "."
+    "records, or it has as many entries as a private array. If it comes from the records, list the "
+    "very array in private=[…]: a slice, a copy or a product of a listed array is another array. "
+    "If everyone may know it, list it in public=[…]."
 )
 
 UNLISTED_COUNTED = (
@@ -122,6 +123,15 @@ def of_atom(node: Any, kind: str) -> str:
     if kind in _UNBOUNDED_ATOMS:
         return _UNBOUNDED + _DECLARE
     return _UNKNOWN + _DECLARE
+
+
+def in_arguments(names: str) -> str:
+    """Private arrays in the coefficients or the intercept of a `glm_loss`."""
+    return (
+        f"has private data ({names}) in theta or intercept, which hold variables and public "
+        "numbers only: the records of a glm_loss are X and y. Make it columns of X, such as "
+        "np.column_stack([X, z])"
+    )
 
 
 def kinked(kind: str) -> str:

@@ -123,11 +123,6 @@ class AffineRows(Blocks):
         return self._linear
 
     @property
-    def offsets(self) -> tuple[tuple[Piece, ...], ...]:
-        """The pieces of the offset of each loss."""
-        return self._offsets
-
-    @property
     def leaves(self) -> list[Leaf]:
         """Every array that rows or offsets read, once each."""
         pieces = [*self._linear, *(piece for group in self._offsets for piece in group)]

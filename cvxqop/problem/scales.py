@@ -67,8 +67,8 @@ class ScaleReader:
             self._refuse_private(bottom)
         total = _cvxpy.kind(node.args[0]) == "sum"
         scalar = number(inner)
-        if self._private.count_is_private and (total or scalar not in (1.0, 2.0, 4.0)):
-            self._refuse(refusals.MEAN)
+        if self._private.count_is_private:
+            self._refuse(refusals.MEAN)  # whatever the number is: of that many records it is n
         if scalar is None:
             if _cvxpy.has_variables(bottom):
                 self._refuse("divides by a variable; it is not a sum of losses φ(a'θ + c)")

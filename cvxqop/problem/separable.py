@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from cvxqop import _cvxpy
 from cvxqop.problem import refusals
 from cvxqop.problem.private import PrivateData
-from cvxqop.problem.public import constant_array, is_plain, number
+from cvxqop.problem.public import constant_array, is_plain
 
 __all__ = ["PUBLIC", "SUMMED", "SeparableReader"]
 
@@ -71,9 +71,12 @@ class SeparableReader:
         return self._entrywise(node, states)
 
     def read_rows(self, node: Any) -> None:
-        """Refuse an expression that has not one slice a record."""
-        if self.read(node) < 0:
+        """Refuse an expression that has not one slice a record, or several outputs in columns."""
+        axis = self.read(node)
+        if axis < 0:
             self._refuse(refusals.COMBINES)
+        if axis == 1 and node.ndim == 2 and node.shape[0] > 1:
+            self._refuse(refusals.of_shape(node, self._private.count_is_private))
 
     def _leaf(self, leaf: Any) -> State:
         match = self._private.match(leaf)
@@ -102,7 +105,9 @@ class SeparableReader:
             if state == PUBLIC:
                 self._check_public(argument, axis, node.ndim)
             elif argument.ndim != node.ndim or argument.shape[axis] != node.shape[axis]:
-                self._refuse(_COMBINES.format(f"a broadcast in {kind}"))
+                # Of one record two axes may be one: where n is private, the words are those above.
+                told = kind if self._private.count_is_private else f"a broadcast in {kind}"
+                self._refuse(_COMBINES.format(told))
         return axis
 
     def _divisor(self, node: Any, states: Sequence[State]) -> None:
@@ -111,10 +116,7 @@ class SeparableReader:
             self._refuse(_COMBINES.format("a divisor"))
         if not self._private.count_is_private or states[1] != PUBLIC:
             return
-        bottom = node.args[1]
-        value = number(bottom.args[0] if _cvxpy.kind(bottom) == "promote" else bottom)
-        if states[0] == SUMMED or value not in (1.0, 2.0, 4.0):
-            self._refuse(refusals.MEAN)
+        self._refuse(refusals.MEAN)
 
     def _stretch(self, node: Any, states: Sequence[State]) -> State:
         inner, state = node.args[0], states[0]

@@ -58,18 +58,19 @@ was calibrated for what it was. Nothing was charged. Plan again: cvxqop.plan(pro
         PlanError
             Names what has changed.
         """
+        if name := self.changed():
+            raise PlanError(
+                f"{name} has changed since the plan was made, and the noise was calibrated for "
+                "what it was. Nothing was charged. Plan again: cvxqop.plan(problem, …)."
+            )
+
+    def changed(self) -> str:
+        """What is no longer as it was; empty if all is."""
         now = list(self._parts())
         for (name, before), (_, after) in zip(self._state, now, strict=False):
             if not _same(before, after):
-                self._refuse(name)
-        if len(now) != len(self._state):
-            self._refuse("The problem")
-
-    def _refuse(self, name: str) -> None:
-        raise PlanError(
-            f"{name} has changed since the plan was made, and the noise was calibrated for what "
-            "it was. Nothing was charged. Plan again: cvxqop.plan(problem, …)."
-        ) from None
+                return name
+        return "" if len(now) == len(self._state) else "The problem"
 
     def _parts(self) -> Iterator[tuple[str, Any]]:
         problem = self._problem

@@ -22,9 +22,15 @@ __all__ = ["Rescaled", "power_of_two", "rescaled", "size_of"]
 _FIRST_DEGREE = frozenset(
     {"neg", "sum", "reshape", "transpose", "index", "promote", "broadcast", "diag", "abs", "norm1"}
     | {"pnorm", "norm_inf", "normnuc", "sigma_max", "max", "min", "maximum", "minimum"}
-    | {"lambda_max", "sum_largest", "hstack", "vstack", "concatenate"}
+    | {"lambda_max", "lambda_sum_largest", "sum_largest", "hstack", "vstack", "concatenate"}
+    | {"cumsum", "cummax", "geomean", "geomeanapprox", "kl_div", "rel_entr"}
 )
-_CONES = frozenset({"PSD", "SOC", "NonNeg", "NonPos", "Zero", "Equality"})
+_BY_A_CONSTANT = {"quad_over_lin": 2, "quad_form": 2, "matrixfrac": 2, "dotsort": 1}
+"""Degree in the first of two arguments; in both together it is one where the second moves too."""
+
+_CONES = frozenset(
+    {"PSD", "SOC", "NonNeg", "NonPos", "Zero", "Equality", "ExpCone", "PowCone3D", "PowConeND"}
+)
 
 ORDER = 8.0
 """Size of u: objectives are then above one, where tolerances on gaps are relative."""
@@ -127,25 +133,51 @@ def _scaled(node: Any, unit: float, inner: Substitution) -> tuple[float, Any]:
     name = _cvxpy.kind(node)
     if not _cvxpy.has_variables(node):
         return 1.0, node
-    if node.is_affine():
-        return unit, node.tree_copy(inner) * (1.0 / unit)
+    if node.is_affine() and not any(_cvxpy.kind(n) == "cumsum" for n in _cvxpy.nodes(node)):
+        # CVXPY gives a cumulative sum variables of its own, which have to be of the order of u.
+        factor = unit * _slope(node)
+        return factor, node.tree_copy(inner) * (1.0 / factor)
     if name == "add" or (name in _FIRST_DEGREE and not _cvxpy.kept_aside(node)):
         factor, arguments = _common(node.args, unit, inner)
         return factor, node.copy(arguments)
-    if name in ("multiply", "matmul") and (number := _number(node)) is not None:
+    if name in ("multiply", "matmul", "divide") and (number := _number(node)) is not None:
         factor, inside = _scaled(node.args[number[1]], unit, inner)
-        sign = 1.0 if number[0] > 0 else -1.0
-        return factor * abs(number[0]), inside if sign > 0 else -inside
-    if name == "divide" and (divisor := _divisor(node)):
-        factor, inside = _scaled(node.args[0], unit, inner)
-        return factor / abs(divisor), inside if divisor > 0 else -inside
-    if name == "power" and _cvxpy.exponent(node) == 2:
-        factor, inside = _scaled(node.args[0], unit, inner)
-        return factor**2, node.copy([inside])
-    if name in ("quad_over_lin", "quad_form") and not _cvxpy.has_variables(node.args[1]):
-        factor, inside = _scaled(node.args[0], unit, inner)
-        return factor**2, node.copy([inside, node.args[1]])
-    return 1.0, node.tree_copy(inner)
+        return factor * abs(number[0]), inside if number[0] > 0 else -inside
+    degree = _degree(node, name)
+    if degree is None:
+        return 1.0, node.tree_copy(inner)
+    factor, inside = _scaled(node.args[0], unit, inner)
+    power = float(np.float_power(factor, degree))
+    if not 0.0 < power < np.inf:
+        return 1.0, node.tree_copy(inner)
+    if name == "huber":
+        return power, cp.huber(inside, float(node.M.value) / factor)
+    return power, node.copy([inside, *node.args[1:]])
+
+
+def _slope(node: Any) -> float:
+    """The order of the largest coefficient of an affine expression, a power of two."""
+    if _cvxpy.is_leaf(node):
+        return 1.0
+    moving = [argument for argument in node.args if _cvxpy.has_variables(argument)]
+    slope = max(map(_slope, moving), default=1.0)
+    name = _cvxpy.kind(node)
+    if name in ("multiply", "matmul", "divide") and len(moving) == 1:
+        (constant,) = (argument for argument in node.args if argument is not moving[0])
+        largest = float(abs(_cvxpy.evaluate(constant, {})).max()) if constant.size else 0.0
+        size = power_of_two(largest) if 0.0 < largest < np.inf else 1.0
+        slope = slope / size if name == "divide" else slope * size
+    return slope
+
+
+def _degree(node: Any, name: str) -> float | None:
+    """k where an atom of τx, with its other numbers as they are (the M of a Huber function times
+    τ), is τ^k times that of x; None where it is not known."""
+    if name == "power":
+        return _cvxpy.exponent(node)
+    if name in _BY_A_CONSTANT and not _cvxpy.has_variables(node.args[1]):
+        return _BY_A_CONSTANT[name]
+    return {"huber": 2.0, "tr_inv": -1.0}.get(name)
 
 
 def _common(nodes: Sequence[Any], unit: float, inner: Substitution) -> tuple[float, list[Any]]:
@@ -159,23 +191,16 @@ def _common(nodes: Sequence[Any], unit: float, inner: Substitution) -> tuple[flo
 
 
 def _number(node: Any) -> tuple[float, int] | None:
-    """The number that a product multiplies with, not zero, and the place of the other factor."""
-    for k in (0, 1):
+    """The number that a product or quotient multiplies with, not zero, and the place of the other
+    factor."""
+    divides = _cvxpy.kind(node) == "divide"
+    for k in (1,) if divides else (0, 1):
         given, other = node.args[k], node.args[1 - k]
         stated = given.args[0] if _cvxpy.kind(given) in ("promote", "broadcast") else given
         if stated.size == 1 and not _cvxpy.has_variables(stated) and other.shape == node.shape:
             value = float(np.asarray(stated.value).reshape(-1)[0])
-            return (value, 1 - k) if value else None
+            return (1.0 / value if divides else value, 1 - k) if value else None
     return None
-
-
-def _divisor(node: Any) -> float:
-    """The number that a quotient divides by; 0 where it is none."""
-    stated = node.args[1]
-    stated = stated.args[0] if _cvxpy.kind(stated) in ("promote", "broadcast") else stated
-    if stated.size != 1 or _cvxpy.has_variables(stated) or node.args[0].shape != node.shape:
-        return 0.0
-    return float(np.asarray(stated.value).reshape(-1)[0])
 
 
 def _constraint(constraint: Any, unit: float, inner: Substitution) -> cp.Constraint:

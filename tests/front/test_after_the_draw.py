@@ -246,3 +246,50 @@ def test_a_plan_touches_nothing():
         cvxqop.privatize(problem, private=[X, y], solver="NONE", **PAY)
     after = (problem.value, problem.status, w.value.tolist(), duals(problem)[0].tolist())
     assert before == after
+
+
+class Slices:
+    """Rows in a file, say; whoever reads them calls ``before`` first."""
+
+    def __init__(self, array, before):
+        self._array, self.before, self.shape, self.dtype = array, before, array.shape, array.dtype
+
+    def __getitem__(self, key):
+        self.before()
+        return self._array[key]
+
+
+CHANGED = {
+    "a radius": lambda w, R, c: [cp.norm(w) <= R],
+    "a bound": lambda w, R, c: [],
+    "an array": lambda w, R, c: [cp.norm(w) <= 1, w <= c],
+}
+
+
+@pytest.mark.parametrize("what", CHANGED)
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_what_changes_while_a_plan_runs_is_not_released(what, loss):
+    """As from another thread: the noise is for a ball of radius 0.01, the solver sees one of 1."""
+    X, y = records()
+    R, c = cp.Parameter(nonneg=True, name="R", value=0.01), cp.Parameter(2, name="c")
+    c.value = np.full(2, 0.01)
+    w = cp.Variable(2, bounds=[-R, R]) if what == "a bound" else cp.Variable(2)
+
+    def change():
+        R.value = 1.0
+        c.value = np.ones(2)
+
+    rows = Slices(X, lambda: None)
+    term = cvxqop.glm_loss(loss, rows, y, w)
+    problem = cp.Problem(cp.Minimize(term), CHANGED[what](w, R, c))
+    budget = cvxqop.Budget(epsilon=1.0, delta=1e-6)
+    mechanism = "linear" if loss == "logistic" else "gaussian"
+    options = {**PAY, "budget": budget, "perturbation": mechanism}
+    plan = cvxqop.plan(problem, private=[], **options)
+    rows.before = change
+    with pytest.raises(cvxqop.PrivateSolverError, match="has changed while the plan was run") as e:
+        plan.run()
+    assert w.value is None
+    assert (e.value.private_loss is None) == (loss == "logistic")
+    assert e.value.__context__ is None
+    assert len(budget.history) == 1

@@ -84,3 +84,25 @@ def test_a_small_epsilon_stays_near_the_anchor_and_says_so(build, perturbation):
         assert np.all(np.isfinite(theta))
         assert np.linalg.norm(theta) <= 12.0 * plan.radius
         assert adjacency == "add_remove" or any("anchor" in text for text in plan.warnings)
+
+
+@pytest.mark.parametrize("perturbation", ["auto", "wishart", "gaussian", "linear"])
+def test_the_ends_of_the_range_of_bounds(perturbation):
+    """The same release in its units where rows are of the size of the smallest and largest bound;
+    beyond them a bound is refused."""
+    found = []
+    for unit in (1e-70, 1.0, 1e70):
+        theta, A = cp.Variable(D), unit * X[:200]
+        problem = cp.Problem(
+            cp.Minimize(cp.sum_squares(A @ theta - Y[:200])), [cp.norm(theta) <= 1 / unit]
+        )
+        released = cvxqop.privatize(
+            problem, private=[A, Y[:200]], bounds=cvxqop.Bounds(row_norm=unit, offset=1.0),
+            epsilon=1.0, delta=1e-6, perturbation=perturbation, seed=0,
+        )  # fmt: skip
+        found.append(unit * released[theta])
+    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
+    np.testing.assert_allclose(found[2], found[1], atol=1e-6)
+    for row_norm in (1e-71, 1e71):
+        with pytest.raises(cvxqop.errors.OptionError, match="must lie between"):
+            cvxqop.Bounds(row_norm=row_norm)

@@ -118,3 +118,25 @@ def test_entries_that_are_kept():
     whole = [w <= 1, cp.norm(w, "fro") <= 2]
     assert bounded(whole) == whole
     assert bounded([w <= INF]) == []
+
+
+@pytest.mark.parametrize("perturbation", ["wishart", "linear"])
+def test_a_number_and_an_array_bound_one_variable(perturbation):
+    """As the same box in constraints."""
+    rng = np.random.default_rng(0)
+    A, t = rng.uniform(-0.5, 0.5, (60, 2)), rng.uniform(-1.0, 1.0, 60)
+    found = []
+    for bounds in (
+        None,
+        [-1, np.array([0.2, 0.5])],
+        [cp.Parameter(value=-1.0), np.array([0.2, 0.5])],
+    ):
+        x = cp.Variable(2, bounds=bounds)
+        box = [] if bounds else [x >= -1, x <= np.array([0.2, 0.5])]
+        problem = cp.Problem(cp.Minimize(cp.sum_squares(A @ x - t)), box)
+        released = cvxqop.privatize(
+            problem, private=[A, t], bounds=cvxqop.Bounds(row_norm=1.0, offset=1.0),
+            epsilon=1.0, delta=1e-6, perturbation=perturbation, seed=0,
+        )  # fmt: skip
+        found.append(released[x])
+    np.testing.assert_allclose(found[1:], [found[0]] * 2, atol=1e-6)

@@ -181,7 +181,7 @@ def test_bad_anchor():
     ("factor", "words"),
     [
         (lambda loss: loss, None),
-        (lambda loss: 0.25 * (loss / 4) * 2, None),
+        (lambda loss: 0.25 * (0.25 * loss) * 2, None),
         (lambda loss: 0.01 * loss, "The factor 1/100 of the loss is a public number"),
         (lambda loss: 0.3 * loss, "The factor 0.3 of the loss is a public number"),
         (

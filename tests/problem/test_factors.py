@@ -29,12 +29,13 @@ FORMS = {
     "times five": (5 * (X @ w - y), [X, y], [], 5 * R, 5 * B),
     "over a tenth": ((y - X @ w) / 0.1, [X, y], [], 10 * R, 10 * B),
     "features alone": (5 * (X @ w) - y, [X, y], [], 5 * R, B),
-    "target alone": (X @ w - 3 * CY, [X, CY], [], R, 3 * B),
-    "target and a number": (X @ w - (2 * CY - 1), [X, CY], [], R, 2 * B + 1),
+    "target alone": (X @ w - 3 * CY, [X, CY], [], R, B),
+    "negative": (-(X @ w - y) * 3, [X, y], [], 3 * R, 3 * B),
+    "divided by an array": ((X @ w - y) / Q, [X, y], [Q], R / Q.min(), B / Q.min()),
     "intercept": (4 * (X @ w) + b - y, [X, y], [], np.hypot(4 * R, 1.0), B),
     "map": (X @ (M @ w) - y, [X, y], [], np.linalg.norm(M, 2) * R, B),
     "two arrays": (3 * (X @ w) + 2 * (Z @ v) - y, [X, Z, y], [], 3 * R, B),
-    "sum of columns": (CX @ w - CX @ np.ones(D), [CX], [], R, np.sqrt(D) * B),
+    "sum of columns": (CX @ w - CX @ np.ones(D), [CX], [], R, B),
     "public weights inside": (cp.multiply(Q, X @ w - y), [X, y], [Q], Q.max() * R, Q.max() * B),
     "label": (-5 * cp.multiply(y, X @ w), [X, y], [], 5 * R, 0.0),
 }
@@ -60,11 +61,19 @@ def test_records_within_the_bounds_are_not_clipped():
             np.testing.assert_allclose(C2, C, rtol=1e-12)
 
 
+def test_a_target_of_zeros_that_cvxpy_drops_decides_nothing():
+    found = []
+    for target in (y, np.zeros(N)):
+        erm = read(cp.Problem(cp.Minimize(cp.sum_squares((X @ w + target) / 0.1))), [X, target])
+        found.append((erm.row_parts, erm.constants(BOUNDS)))
+    assert found[0] == found[1]
+
+
 def test_several_outputs():
     erm = read(cp.Problem(cp.Minimize(cp.sum_squares(3 * (X @ W) - 2 * CYY))), [X, CYY])
     found = erm.constants(BOUNDS)
     assert found.row_norm == pytest.approx(3 * R)
-    assert found.anchor_gradient == pytest.approx(2 * 3 * R * 2 * B)
+    assert found.anchor_gradient == pytest.approx(2 * 3 * R * B)
 
 
 def test_a_factor_does_not_change_the_answer():

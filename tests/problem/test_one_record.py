@@ -94,6 +94,9 @@ OUTPUTS = {
         - cp.sum(cp.multiply(o.T, o.X @ o.V + o.row))
     ),
     "trace": lambda o: cp.sum(cp.log_sum_exp(o.X @ o.V, axis=1)) - cp.trace(o.T.T @ (o.X @ o.V)),
+    "transposed": lambda o: cp.sum_squares(o.V.T @ o.X.T - o.Y.T),
+    "means": lambda o: cp.sum_squares(o.X - cp.outer(np.ones(o.n), o.w)),
+    "means of a row": lambda o: cp.sum_squares(o.X - cp.reshape(o.w, (1, o.d), order="C")),
     "stacked": lambda o: cp.sum_squares(cp.vstack([o.X @ o.w, o.X @ o.w])),
     "side by side": lambda o: cp.sum_squares(cp.hstack([column(o.X @ o.w), column(o.y)])),
 }
@@ -121,8 +124,9 @@ FORMS = {
 }
 
 
-def outcome(form, n, dimension):
-    """All that a reading of n records says to anybody but the holder of the data."""
+def outcome(form, n, dimension, *, variables=True):
+    """All that a reading of n records says to anybody but the holder of the data; whether the
+    shapes of ``variables`` are listed is the user's choice."""
     world = World.of(n, dimension, 2, 3, "array")
     objective = form(world)
     try:
@@ -130,6 +134,8 @@ def outcome(form, n, dimension):
             raise ProblemError("The objective is an array; it must be a number.")
         problem = cp.Problem(cp.Minimize(objective))
         listed = public_of(problem, world.private)
+        if not variables:
+            listed = [item for item in listed if not isinstance(item, cp.Variable)]
         erm = read(problem, world.private, public=listed, adjacency="add_remove")
     except ProblemError as error:
         return str(error)
@@ -139,9 +145,10 @@ def outcome(form, n, dimension):
 
 @pytest.mark.filterwarnings("ignore:This use of:UserWarning")
 @pytest.mark.parametrize("form", FORMS, ids=str)
-def test_any_number_of_records_is_read_alike(form):
+@pytest.mark.parametrize("variables", [True, False])
+def test_any_number_of_records_is_read_alike(form, variables):
     for dimension in (1, 3):
-        first, *rest = (outcome(FORMS[form], n, dimension) for n in COUNTS)
+        first, *rest = (outcome(FORMS[form], n, dimension, variables=variables) for n in COUNTS)
         assert all(other == first for other in rest), (first, *rest)
 
 
@@ -157,6 +164,8 @@ DECLARED = {
     "norm of a column": lambda o: cp.norm(o.X @ o.W, 2) ** 2 + cp.sum(cp.logistic(o.Z @ o.v)),
     "outputs": lambda o: cp.sum(cp.huber(o.X @ o.V - o.Y)) / 2,
     "a public row": lambda o: cp.sum(cp.log_sum_exp(o.X @ o.V + np.full((1, o.k), 1.3), axis=1)),
+    "norm alone": lambda o: cp.norm(o.X @ o.w - o.y),
+    "broadcast": lambda o: cp.sum_squares(o.X @ o.W - o.y),
     "public rows": lambda o: cp.sum(cp.log_sum_exp(o.X @ o.V + np.full((o.n, o.k), 1.3), axis=1)),
 }
 

@@ -129,7 +129,13 @@ REFUSED = {
         minimise(LS + partial_optimize(minimise(LS + cp.norm1(w)), [w], [])),
         [X, Y],
         {},
-        r"partialproblem\(.*is not a loss that is known",
+        r"partial_optimize holds a problem inside the problem",
+    ),
+    "a public partial minimum": (
+        minimise(LS + partial_optimize(minimise(cp.norm1(w[:2] - v) + cp.norm1(v)), [v], [w])),
+        [X, Y],
+        {},
+        r"partial_optimize holds a problem inside the problem",
     ),
     "private array alone": (
         minimise(LS + cp.sum_squares(CY)),

@@ -29,6 +29,11 @@ REGULARISERS = {
     "quad_form": cp.quad_form(X - 1, P) + cp.quad_over_lin(X, 3.0),
     "huber": cp.sum(cp.huber(X, 0.7)),
     "powers": cp.sum(cp.power(X, 4)) + cp.sum(cp.power(cp.abs(X), 1.5)),
+    "roots": cp.sum(cp.power(cp.pos(X) + 1, 3)) - cp.sum(cp.sqrt(X + 9)) + cp.inv_pos(X[0] + 9),
+    "running": cp.norm1(cp.cumsum(X)) + cp.sum(cp.cummax(X)) + cp.dotsort(X, W),
+    "entropies": cp.sum(cp.rel_entr(X + 9, T + 8)) + cp.sum(cp.kl_div(X + 7, W + 3)),
+    "means": -cp.geo_mean(X + 9) + cp.quad_over_lin(X, T[0] + 5) + cp.matrix_frac(X, P),
+    "spectral": cp.lambda_sum_largest(M, 2) + cp.tr_inv(M + 20 * np.eye(3)),
     "exponentials": cp.sum(cp.exp(X)) + cp.log_sum_exp(X) + cp.sum(cp.logistic(X)),
     "auxiliary": cp.sum(T) + cp.norm1(X - T),
     "matrix": cp.normNuc(M) + cp.lambda_max(M) + cp.trace(M) + cp.sum_squares(M),
@@ -144,6 +149,39 @@ def test_a_small_problem_with_a_closed_form(solver, unit):
     check_solver(solver, {}, [x], *rest, size=unit, curvature=1.0)
     answer = solve_conic(f, [x], *rest, solver=solver)
     np.testing.assert_allclose(answer.theta / unit, [1.0, 0.0, 0.0, -2.0], atol=1e-9)
+
+
+EQUIVARIANT = {
+    "running maximum": (lambda x, u: u * cp.sum(cp.cummax(x)), lambda x, u: []),
+    "cumulative sum": (lambda x, u: u * cp.norm1(cp.cumsum(x)), lambda x, u: [cp.cumsum(x) <= u]),
+    "relative entropy": (lambda x, u: u * cp.sum(cp.rel_entr(x, u * P @ np.ones(4))), None),
+    "power": (lambda x, u: cp.sum(cp.power(x, 4)) / u**2, None),
+    "root": (lambda x, u: -(u**1.5) * cp.sum(cp.sqrt(x)), None),
+    "inverse": (lambda x, u: u**3 * cp.sum(cp.inv_pos(x)), None),
+    "huber": (lambda x, u: cp.sum(cp.huber(x, u / 2)), None),
+    "huber of a number": (lambda x, u: u**2 * cp.sum(cp.huber(x / u - W, 0.5)), None),
+    "numbers": (lambda x, u: u**2 * cp.sum_squares((P / u) @ x - 1), lambda x, u: [P / u @ x <= 2]),
+    "divergence": (lambda x, u: u**2 * cp.sum(cp.kl_div(x / u, P @ np.ones(4))), None),
+    "geometric mean": (lambda x, u: -u * cp.geo_mean(x), lambda x, u: [x <= 2 * u]),
+    "power cone": (lambda x, u: 0 * x[0], lambda x, u: [cp.PowCone3D(x[0], x[1], x[2], 0.3)]),
+}
+
+
+@pytest.mark.parametrize("name", EQUIVARIANT)
+@pytest.mark.parametrize("unit", [1e-9, 1e-4, 1e4, 1e9])
+def test_other_units_give_the_answer_in_other_units(name, unit):
+    """Against CVXPY's own solution in units where θ is of order one."""
+    r, C = EQUIVARIANT[name]
+    x, c = cp.Variable(4), np.array([3.0, 0.5, 1.2, -1.0])
+
+    def rest(u):
+        return r(x, u), [] if C is None else C(x, u)
+
+    term, constraints = rest(1.0)
+    whole = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(x) - c @ x + term), constraints)
+    whole.solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+    answer = solve_conic(Quadratic(np.eye(4), -c * unit, np.zeros(4)), [x], *rest(unit))
+    np.testing.assert_allclose(answer.theta / unit, x.value, atol=1e-5)
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1e9])
