@@ -4,7 +4,8 @@
 - What is listed in ``public`` is public.
 - In a private term an array with one value in every entry is a way to write a number.
 - Any other array is refused where it could hold records: where n is public, if one of its axes is
-  as long as there are records; where n is private, always, because no length may decide.
+  as long as there are records, or if it has as many entries as a private array, of which it may
+  be another shape; where n is private, always, because no length may decide.
 
 Neither the numbers of a private array nor, where n is private, their count enter the decision.
 """
@@ -124,12 +125,13 @@ def summands(node: Any) -> Iterator[Any]:
 
 def _is_accepted(unlisted: Unlisted, data: PrivateData, in_a_private_term: bool) -> bool:
     array = unlisted.array
-    if not data.count_is_private and not data.counts & set(array.shape):
+    as_long = data.counts & set(array.shape) or data.holds_as_many(array)
+    if not data.count_is_private and not as_long:
         return True
     if unlisted.is_index:
         return False
     if unlisted.where:  # weights that CVXPY fills in, and bounds that are none
-        return is_plain(array) or bool(np.all(np.isinf(array)))
+        return is_plain(array) or (not _cvxpy.is_sparse(array) and bool(np.all(np.isinf(array))))
     if not in_a_private_term:
         return False
     # Of one entry every array has one value: it has to be a number that formulas are made of, and

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -74,6 +75,11 @@ class PrivateData:
     def counts(self) -> set[int]:
         """Lengths that an axis of records may have."""
         return {int(entry.array.shape[0]) for entry in [*self._entries, *self._held]}
+
+    def holds_as_many(self, array: Any) -> bool:
+        """Whether some entry has as many numbers as ``array``, which may be its reshape."""
+        entries = [*self._entries, *self._held]
+        return any(math.prod(entry.array.shape) == math.prod(array.shape) for entry in entries)
 
     @property
     def names(self) -> tuple[str, ...]:

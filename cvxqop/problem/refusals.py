@@ -70,9 +70,9 @@ SHAPES = "give both sides the same shape, (n,) or (n, 1)"
 
 UNLISTED = (
     "that is listed neither in private nor in public, and one of its axes is as long as there are "
-    "records. If it comes from the records, list the very array in private=[…]: a slice, a copy or "
-    "a product of a listed array is another array. If everyone may know it, list it in public=[…]"
-    "."
+    "records, or it has as many entries as a private array. If it comes from the records, list the "
+    "very array in private=[…]: a slice, a copy or a product of a listed array is another array. "
+    "If everyone may know it, list it in public=[…]."
 )
 
 UNLISTED_COUNTED = (
