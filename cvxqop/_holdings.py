@@ -170,6 +170,6 @@ def _state(node: Any) -> Iterator[tuple[str, Any]]:
 
 def _given_weights(mean: Any) -> Any:
     """The weights of a geometric mean as they were given: CVXPY drops those that are zero."""
-    weights = np.zeros(len(mean._keep))
+    weights = np.zeros(np.shape(mean._keep))
     weights[mean._keep] = mean.p
     return weights

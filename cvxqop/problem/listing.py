@@ -134,9 +134,9 @@ def _is_accepted(unlisted: Unlisted, data: PrivateData, in_a_private_term: bool)
         return is_plain(array) or (not _cvxpy.is_sparse(array) and bool(np.all(np.isinf(array))))
     if not in_a_private_term:
         return False
-    # Of one entry every array has one value: it has to be a number that formulas are made of, and
-    # where n may be one, so has any.
-    several = array.size > 1 and not data.count_is_private
+    # The array of one record may have one value: it has to be a number that formulas are made of,
+    # and where n may be one, so has any.
+    several = not data.count_is_private and min(data.counts) > 1
     return is_plain(array) or is_plain_identity(array) or (several and _has_one_value(array))
 
 
