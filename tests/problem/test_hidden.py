@@ -266,5 +266,5 @@ def test_nothing_public_differs_between_neighbours(part):
 
 def test_where_a_number_of_the_record_may_stand_it_is_read():
     """The refusals are not of everything."""
-    found = [outcome(k, False) for k in range(300)]
-    assert sum(one is not None and len(one) > 1 for one in found) > 5
+    found = [outcome(k, False) for k in range(500)]
+    assert sum(one is not None and len(one) > 1 for one in found) >= 5
