@@ -162,5 +162,14 @@ def _state(node: Any) -> Iterator[tuple[str, Any]]:
             "looked at. Write the term with the atoms of CVXPY 1.9."
         )
     for name, value in vars(node).items():
-        if name not in _SKIPPED and not name.endswith("__cache__"):
+        if name == "p" and hasattr(node, "_keep"):
+            yield name, _given_weights(node)
+        elif name not in _SKIPPED and not name.endswith("__cache__"):
             yield name, value
+
+
+def _given_weights(mean: Any) -> Any:
+    """The weights of a geometric mean as they were given: CVXPY drops those that are zero."""
+    weights = np.zeros(np.shape(mean._keep))
+    weights[mean._keep] = mean.p
+    return weights

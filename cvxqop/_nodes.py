@@ -114,7 +114,8 @@ def nodes(node: Any) -> Iterator[Any]:
         if id(current) in seen:
             continue
         seen[id(current)] = current
-        yield current
+        if not isinstance(current, list | tuple):
+            yield current
         if not is_leaf(current):
             stack.extend(reversed(_children(current)))
 
@@ -193,16 +194,14 @@ def is_linear(node: Any) -> bool:
 
 def attributes(variable: Any) -> tuple[str, ...]:
     """Names of the attributes that a variable was created with, such as nonneg."""
-    return tuple(
-        name
-        for name, value in variable.attributes.items()
-        if value is not None and value is not False and not _is_empty(value)
-    )
+    return tuple(name for name, value in variable.attributes.items() if _is_given(value))
 
 
-def _is_empty(value: Any) -> bool:
-    """Whether an attribute is a list of no positions."""
-    return isinstance(value, list | tuple | np.ndarray) and len(value) == 0
+def _is_given(value: Any) -> bool:
+    """Whether an attribute is set; lists of bounds and of indices may hold anything."""
+    if isinstance(value, list | tuple):
+        return bool(value)
+    return value is not None and value is not False and np.size(value) > 0
 
 
 def leaf_value(leaf: Any) -> Any:

@@ -60,3 +60,42 @@ def test_import_pulls_in_no_extra():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
     assert out.strip() == "[]"
+
+
+# The builtin id() gives the address of an object, and a later object may have the same one. It
+# stands here only where the object outlives the number.
+ADDRESSES = {
+    ("_holdings.py", "holdings"): "the objects stand beside their ids while the walk lasts",
+    ("_nodes.py", "nodes"): "likewise",
+    ("problem/glm_atom.py", "__init__"): "the atom keeps X and y in _given",
+    ("problem/private.py", "__init__"): "the entries keep what was given",
+    ("problem/private.py", "_given"): "likewise",
+    ("problem/declared_reading.py", "_unsigned"): "the term keeps its leaves",
+    ("problem/matching.py", "find"): "the entries keep what was given; for private only",
+    ("problem/matching.py", "originates"): "likewise",
+    ("problem/matching.py", "_is_elsewhere"): "likewise",
+    ("problem/matching.py", "_sources"): "likewise",
+    ("solve/units.py", "rescaled"): "the copy is made while the variables stand in the list",
+    ("solve/terms.py", "affine"): "likewise",
+}
+
+
+def calls_of_id(tree):
+    """Names of the innermost functions that call the builtin id(), or pass it on."""
+    stack = [(tree, "")]
+    while stack:
+        node, function = stack.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            function = node.name
+        if isinstance(node, ast.Name) and node.id == "id" and isinstance(node.ctx, ast.Load):
+            yield function
+        stack += [(child, function) for child in ast.iter_child_nodes(node)]
+
+
+def test_nothing_is_remembered_by_the_address_of_an_object_that_may_die():
+    found = {
+        (path.relative_to(PACKAGE).as_posix(), function)
+        for path in PACKAGE.rglob("*.py")
+        for function in calls_of_id(ast.parse(path.read_text()))
+    }
+    assert found == set(ADDRESSES)

@@ -127,7 +127,7 @@ def row_parts(linear: Sequence[Piece], outer: float, n: int, dimension: int) -> 
     touched = set(np.concatenate([p.G.indices for p in private]).tolist()) if private else set()
     overlap = any(touched & set(piece.G.indices.tolist()) for piece in public)
     norm = _largest_norm(public, n, dimension)
-    return RowParts(bool(private), norm, overlap, row_factor(private), outer)
+    return RowParts(bool(private), norm, overlap, row_factor(private, outer), outer)
 
 
 def _largest_norm(public: Sequence[Piece], n: int, dimension: int) -> float:

@@ -32,8 +32,8 @@ class Bounds:
     ----------
     row_norm : float
         Bound on the Euclidean norm of the private part of a record's row, in units of the listed
-        arrays. Public factors and maps around them, and public columns (an intercept's 1), are
-        applied by the library: 5 * (X @ w) has rows up to 5 row_norm.
+        arrays. Public factors around them, and public columns (an intercept's 1), are applied by
+        the library: 5 * (X @ w) has rows up to 5 row_norm. Of X @ (M @ w) it bounds a row of XM.
     offset : float, optional
         Bound on |a'θ0 + c|, the argument of φ at the anchor θ0 (with θ0 = 0: on the target), in
         units of the target; a public factor around the whole argument, such as the 10 of

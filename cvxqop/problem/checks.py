@@ -31,8 +31,11 @@ Text = Callable[[Any], str]
 
 
 def check_leaves(roots: Sequence[Any]) -> None:
-    """Variables are real and continuous, parameters have values, arrays are real, and no problem
-    is inside the problem."""
+    """Variables are real and continuous, parameters have values, arrays are real, powers are to
+    the power of a number, and no problem is inside the problem."""
+    for node in _cvxpy.holdings(list(roots)).nodes:
+        if _cvxpy.kind(node) == "power" and np.size(node.p) != 1:
+            raise ProblemError("The exponent of a power is an array; it must be a number.")
     for root in roots:
         if any(_cvxpy.kind(node) == "partialproblem" for node in _cvxpy.nodes(root)):
             raise ProblemError(

@@ -2,7 +2,8 @@
 the arrays.
 
 A row is a = Σ_p c_p G_p'z_p over its private pieces, with z_p features of the listed arrays, public
-maps G_p and public numbers c_p, so that ‖a‖ ≤ ‖[c_1 G_1; c_2 G_2; …]‖₂ ‖(z_1, z_2, …)‖.
+numbers c_p and public maps G_p. Where each map only selects entries and multiplies them, the norm
+of a is at most the largest factor times the norm of all features together.
 """
 
 from __future__ import annotations
@@ -21,14 +22,18 @@ from cvxqop.problem.public import constant_array
 __all__ = ["outer_factor", "row_factor"]
 
 _ROUNDING = 1e-12
-_DENSE = 400
-"""Side up to which a spectral norm is computed; beyond, its bound sqrt(‖·‖₁ ‖·‖_∞)."""
 
 
-def row_factor(pieces: Sequence[Piece]) -> float:
-    """s with ‖private part of a‖ ≤ s ‖z‖, z the features of the listed arrays; rounded up."""
-    maps = [_columns_factor(piece) * sp.csr_array(piece.G) for piece in pieces]
-    return _norm(sp.csr_array(sp.vstack(maps))) if maps else 1.0
+def row_factor(pieces: Sequence[Piece], outer: float) -> float:
+    """s with ‖private part of a‖ ≤ s ‖z‖, z the features of the listed arrays.
+
+    Where public maps mix the features, z is what the maps make of them, and only the factor
+    ``outer`` around the whole argument is taken out.
+    """
+    if not all(_selects(sp.csr_array(piece.G)) for piece in pieces):
+        return outer
+    own = [_columns_factor(piece) * float(abs(piece.G).max()) for piece in pieces]
+    return _near_one(max(own, default=1.0))
 
 
 def outer_factor(node: Any, private: PrivateData) -> float:
@@ -83,17 +88,10 @@ def _largest(column: Column) -> float:
     return float(np.max(np.abs(entries), initial=0.0))
 
 
-def _norm(G: sp.csr_array) -> float:
-    """‖G‖₂, rounded up; exact for a selection of entries times numbers."""
-    if not G.nnz:
-        return 1.0
-    size = abs(G)
-    rows, columns = size.count_nonzero(axis=1), size.count_nonzero(axis=0)
-    if rows.max() <= 1 and columns.max() <= 1:
-        return _near_one(float(size.max()))
-    if min(G.shape) <= _DENSE:
-        return _near_one(float(np.linalg.norm(G.toarray(), 2)) * (1.0 + _ROUNDING))
-    return float(np.sqrt(size.sum(axis=0).max() * size.sum(axis=1).max()))
+def _selects(G: sp.csr_array) -> bool:
+    """Whether each feature goes to one entry of θ at most, and each entry takes one at most."""
+    rows, columns = (abs(G).count_nonzero(axis=k) for k in (1, 0))
+    return bool(rows.max(initial=0) <= 1 and columns.max(initial=0) <= 1)
 
 
 def _near_one(factor: float) -> float:

@@ -4,8 +4,8 @@
 - What is listed in ``public`` is public.
 - In a private term an array with one value in every entry is a way to write a number.
 - Any other array is refused where it could hold records: where n is public, if one of its axes is
-  as long as there are records, or it has as many entries as a private array; where n is private,
-  always, because no length may decide.
+  as long as there are records, or it has as many entries as a private array, of which it may be
+  another shape; where n is private, always, because no length may decide.
 
 Neither the numbers of a private array nor, where n is private, their count enter the decision.
 """
@@ -131,15 +131,15 @@ def _is_accepted(unlisted: Unlisted, data: PrivateData, in_a_private_term: bool)
     if unlisted.is_index:
         return False
     if unlisted.where:  # weights that CVXPY fills in, and bounds that are none
-        return is_plain(array) or bool(np.all(np.isinf(array)))
+        return is_plain(array) or (not _cvxpy.is_sparse(array) and bool(np.all(np.isinf(array))))
     if not in_a_private_term:
         return False
-    # Of one entry every array has one value: it has to be a number that formulas are made of, and
-    # where n may be one, so has any.
+    # The array of one record may have one value: it has to be a number that formulas are made of,
+    # and where n may be one, so has any.
     if is_plain(array) or is_plain_identity(array):
         return True
-    several = array.size > 1 and not data.count_is_private
-    return several and _has_one_value(array) and not data.holds_only(array)
+    several = array.size > 1 and not data.count_is_private and min(data.counts) > 1
+    return several and _has_one_value(array)
 
 
 def _broadcast_ones(roots: Sequence[Any]) -> set[Any]:

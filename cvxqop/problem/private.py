@@ -11,7 +11,6 @@ import numpy as np
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
-from cvxqop.problem.compare import is_constant
 from cvxqop.problem.entries import Entry, read_entries
 from cvxqop.problem.forms import is_boolean
 from cvxqop.problem.matching import Finder, Match, shares_memory
@@ -116,12 +115,6 @@ class PrivateData:
     def match(self, leaf: Any) -> Match | None:
         """The entry that a leaf holds, or None for one that is not private."""
         return self._found.get(leaf)
-
-    def holds_only(self, array: Any) -> bool:
-        """Whether some entry repeats the one number that an array repeats: it may be a copy."""
-        value = array.flat[0] if isinstance(array, np.ndarray) and array.size else 0.0
-        arrays = [entry.array for entry in [*self._entries, *self._held]]
-        return any(is_constant(one) and one.size and one.flat[0] == value for one in arrays)
 
     def is_boolean(self, leaf: Any) -> bool:
         """Whether a leaf holds an entry that was given as booleans."""

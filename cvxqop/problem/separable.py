@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+import cvxpy as cp
+
 from cvxqop import _cvxpy
 from cvxqop.problem import refusals
 from cvxqop.problem.private import PrivateData
@@ -55,6 +57,8 @@ class SeparableReader:
             self._refuse(_COMBINES.format(f"the shape of {kind}"))
         if kind == "power" and _cvxpy.exponent(node) == 2 and self._is_norm(node.args[0]):
             return SUMMED
+        if not all(isinstance(argument, cp.Expression) for argument in node.args):
+            self._refuse(_COMBINES.format(kind))  # a whole problem, or constraints
         states = [self.read(argument) for argument in node.args]
         reader = {
             "promote": self._stretch, "broadcast": self._stretch, "reshape": self._reshape,

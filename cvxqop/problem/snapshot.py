@@ -84,7 +84,7 @@ was calibrated for what it was. Nothing was charged. Plan again: cvxqop.plan(pro
                 private = self._is_private(node)
                 yield name, node._value if private else _digest(_cvxpy.leaf_value(node))
             elif isinstance(node, cp.Variable):
-                yield name, _cvxpy.attributes(node)
+                yield name, (*_cvxpy.attributes(node), *_numbers(node))
             elif not _cvxpy.holds_records(node):
                 yield name, _numbers(node)
         for slot in whole.slots:
@@ -110,13 +110,21 @@ def _name(node: Any) -> str:
 
 
 def _numbers(node: Any) -> tuple[Any, ...]:
-    """The plain numbers and words of an atom: an order, an axis, how many are added up."""
-    plain = (numbers.Number, str)
-    return tuple(
-        value
-        for name, value in sorted(vars(node).items())
-        if isinstance(value, plain) and not isinstance(value, bool) and not name.startswith("_")
-    )
+    """The plain numbers and words that a node keeps: an order, axes, a bound of all entries."""
+    own = sorted(item for item in vars(node).items() if not item[0].startswith("_"))
+    return tuple(part for _, value in own for part in _plain(value))
+
+
+def _plain(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from _plain(part)
+    elif isinstance(value, np.ndarray) and value.ndim == 0:
+        yield value.item()
+    elif isinstance(value, numbers.Number | str) and not isinstance(value, bool):
+        yield value
 
 
 def _digest(value: Any) -> bytes:

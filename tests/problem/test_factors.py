@@ -33,7 +33,8 @@ FORMS = {
     "negative": (-(X @ w - y) * 3, [X, y], [], 3 * R, 3 * B),
     "divided by an array": ((X @ w - y) / Q, [X, y], [Q], R / Q.min(), B / Q.min()),
     "intercept": (4 * (X @ w) + b - y, [X, y], [], np.hypot(4 * R, 1.0), B),
-    "map": (X @ (M @ w) - y, [X, y], [], np.linalg.norm(M, 2) * R, B),
+    "map": (X @ (M @ w) - y, [X, y], [], R, B),
+    "map and a factor": (4 * (X @ (M @ w) - y), [X, y], [], 4 * R, 4 * B),
     "two arrays": (3 * (X @ w) + 2 * (Z @ v) - y, [X, Z, y], [], 3 * R, B),
     "sum of columns": (CX @ w - CX @ np.ones(D), [CX], [], R, B),
     "public weights inside": (cp.multiply(Q, X @ w - y), [X, y], [Q], Q.max() * R, Q.max() * B),
@@ -54,7 +55,7 @@ def test_the_row_and_the_offset_that_result(name):
 def test_records_within_the_bounds_are_not_clipped():
     """Whatever stands around them: only records beyond the bounds are brought within."""
     bounds = Bounds(row_norm=float(np.linalg.norm(X, axis=1).max()), offset=float(abs(y).max()))
-    for argument in (5 * (X @ w - y), (y - X @ w) / 0.1, X @ (M @ w) - y, 5 * (X @ w) - y):
+    for argument in (5 * (X @ w - y), (y - X @ w) / 0.1, 5 * (X @ w) - y):
         erm = read(cp.Problem(cp.Minimize(cp.sum_squares(argument))), [X, y])
         for (A, C), (A2, C2) in zip(erm.rows.blocks(), erm.clipped(bounds).blocks(), strict=True):
             np.testing.assert_allclose(A2, A, rtol=1e-12)
