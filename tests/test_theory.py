@@ -11,7 +11,7 @@ FILES = sorted((ROOT / "cvxqop").rglob("*.py"))
 CITATION = re.compile(r"\b(?:Theorem|Lemma)s?\s+\d+(?:(?:,| and| to)\s+\d+)*")
 HOMES = {
     # theorem: the modules that compute with its constants
-    1: ["privacy/mechanism.py", "solution.py"],
+    1: ["privacy/mechanism.py", "perturbed_loss.py"],
     2: ["privacy/mechanism.py", "privacy/paper_mechanism.py"],
     3: ["privacy/wishart.py", "privacy/wishart_loss.py"],
     4: ["privacy/wishart.py", "privacy/curves.py"],

@@ -22,11 +22,9 @@ __all__ = ["LIMITS", "check_cone_engine"]
 
 LIMITS = ("max_iter", "time_limit")
 
-TRUSTED = ((60, 1e-9), (250, 1e-7), (1000, 1e-5))
-"""Up to how many entries of θ which accuracy, relative to the radius, is taken on."""
-
-CURVED = 100.0
-"""How much larger it must be where the cones are not polyhedral nor of second order."""
+TRUSTED = ((60, 1e-9, 1e-6), (250, 1e-7, 1e-5), (1000, 1e-5, 1e-3))
+"""Up to how many entries of θ which accuracy, relative to the radius, is taken on: for cones that
+are polyhedral or of second order, and for others, whose membership is known to √ε less."""
 
 
 def check_cone_engine(
@@ -73,7 +71,7 @@ def check_cone_engine(
     _check_cones(name, program)
     conic.check_solver(name, dict(options), *rest, size=size, curvature=curvature)
     least = _least_accuracy(program)
-    if accuracy < 0.999 * least:  # products of decimals
+    if accuracy < least:
         raise OptionError(
             f"accuracy={accuracy:g}: with {program.dimension} entries of θ and these cones the "
             f"conic engine is trusted with {least:.1g} at best; pass a larger accuracy, which adds "
@@ -103,9 +101,11 @@ def check_cone_engine(
 
 
 def _least_accuracy(program: Program) -> float:
-    accuracy = next((least for most, least in TRUSTED if program.dimension <= most), np.inf)
     plain = all(cone.kind in ("zero", "nonneg", "soc") for cone in program.cones.parts)
-    return accuracy if plain else CURVED * accuracy
+    for most, straight, curved in TRUSTED:
+        if program.dimension <= most:
+            return straight if plain else curved
+    return float("inf")
 
 
 def _check_cones(name: str, program: Program) -> None:
