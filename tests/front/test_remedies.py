@@ -1,5 +1,7 @@
 """A refusal that names a solver or an option names one that this very problem takes."""
 
+import re
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -196,3 +198,20 @@ def test_unknown_solvers_are_told_those_that_are_installed(loss, solver):
     text = refusal(loss(), solver=solver)
     assert "is not installed; installed are STOTOS" in text
     assert all(name in text for name in cp.installed_solvers())
+
+
+def test_a_softmax_without_curvature_along_shifts():
+    """At ε = 10⁶ hardly any ridge is left: refused before the charge, and both remedies run."""
+    rng = np.random.default_rng(1)
+    scores = X @ np.array([[3, -1, 0], [0, 2, -2], [1, 0, 1.0]])
+    Z = np.eye(3)[np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)]
+    V = cp.Variable((3, 3))
+    loss = cp.sum(cp.log_sum_exp(X @ V, axis=1)) - cp.sum(cp.multiply(Z, X @ V))
+    rest = (5 * cp.log_sum_exp(cp.vec(V, order="F")), [])
+    options = {"private": [X, Z], "bounds": cvxqop.Bounds(row_norm=1.0), "epsilon": 1e6, "seed": 3}
+    text = refusal(loss, rest, **options)
+    assert "only the ridge" in text
+    named = float(re.search(r"Pass accuracy=([0-9.e-]+)", text)[1])
+    assert released(loss, rest, accuracy=named, **options)
+    assert released(loss, (rest[0] + cp.sum_squares(V), []), **options)
+    assert released(loss, rest, **{**options, "epsilon": 1.0})
