@@ -124,6 +124,28 @@ class Backend:
         _check_stotos(erm, settings)
         return cls(name, options, touches_records=True)
 
+    def check_ridge(self, erm: ERM, settings: Settings, ridge: float) -> None:
+        """Refuse an accuracy that the ridge of the calibrated mechanism is too small for.
+
+        Raises
+        ------
+        OptionError
+            With one that will do on the public part of the problem.
+        """
+        if not self.over_cones or erm.outputs is None or not erm.outputs.labelled:
+            return
+        cone_checks.check_ridge(
+            self.name,
+            self.options.get("solver_options", {}),
+            erm.variables,
+            erm.regulariser,
+            erm.constraints,
+            accuracy=float(settings.accuracy),
+            size=settings.distance,
+            flat=erm.outputs.shifts,
+            ridge=ridge,
+        )
+
 
 def _installed(solver: str | None) -> str | None:
     """The name of a solver in its own spelling; capitals are no matter.

@@ -36,7 +36,7 @@ from cvxqop.problem.snapshot import Snapshot
 from cvxqop.settings import Perturbation, Settings
 from cvxqop.solution import Plan, PrivateLoss, PrivateSolution
 from cvxqop.spend import release_quadratic, spend
-from cvxqop.statements import warnings_of
+from cvxqop.statements import ridge_of, warnings_of
 
 __all__ = ["explain", "plan", "private_loss", "privatize"]
 
@@ -253,6 +253,7 @@ def prepare(
         settings, candidates = choose(erm, settings)
         backend = Backend.of(erm, settings)
         case = Case.of(erm, settings, touches_records=backend.touches_records)
+        backend.check_ridge(erm, settings, ridge_of(case.mechanism))
     return case, backend, candidates
 
 

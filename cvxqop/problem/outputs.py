@@ -60,6 +60,14 @@ class Outputs:
         theta[self.layout] = matrix
         return theta
 
+    @property
+    def shifts(self) -> Array:
+        """Orthonormal (D, p): one number added to row i of Θ, which no softmax of Θ'a sees."""
+        directions = np.zeros((self.layout.size, len(self.layout)))
+        for i, row in enumerate(self.layout):
+            directions[row, i] = self.count**-0.5
+        return directions
+
     def whole(self, block: Array) -> Array:
         """The (D, D) matrix of the quadratic form Σ_j Θ_j' block Θ_j, block (p, p)."""
         whole = np.zeros((self.layout.size, self.layout.size))

@@ -7,6 +7,7 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
+import numpy.typing as npt
 
 from cvxqop.errors import AccuracyError, OptionError
 from cvxqop.solve import conic
@@ -18,15 +19,15 @@ from cvxqop.solve.quadratic_terms import quadratic_terms
 from cvxqop.solve.solvers import compiles
 from cvxqop.solve.standard_form import standard_form
 
-__all__ = ["LIMITS", "check_cone_engine"]
+__all__ = ["LIMITS", "check_cone_engine", "check_ridge"]
+
+Array = npt.NDArray[np.float64]
 
 LIMITS = ("max_iter", "time_limit")
 
-TRUSTED = ((60, 1e-9), (250, 1e-7), (1000, 1e-5))
-"""Up to how many entries of θ which accuracy, relative to the radius, is taken on."""
-
-CURVED = 100.0
-"""How much larger it must be where the cones are not polyhedral nor of second order."""
+TRUSTED = ((60, 1e-9, 1e-6), (250, 1e-7, 1e-5), (1000, 1e-5, 1e-3))
+"""Up to how many entries of θ which accuracy, relative to the radius, is taken on: for cones that
+are polyhedral or of second order, and for others, whose membership is known to √ε less."""
 
 
 def check_cone_engine(
@@ -73,7 +74,7 @@ def check_cone_engine(
     _check_cones(name, program)
     conic.check_solver(name, dict(options), *rest, size=size, curvature=curvature)
     least = _least_accuracy(program)
-    if accuracy < 0.999 * least:  # products of decimals
+    if accuracy < least:
         raise OptionError(
             f"accuracy={accuracy:g}: with {program.dimension} entries of θ and these cones the "
             f"conic engine is trusted with {least:.1g} at best; pass a larger accuracy, which adds "
@@ -82,30 +83,98 @@ def check_cone_engine(
     D = program.dimension
     # Off the kinks of most terms, and steep enough to stay there.
     steep = curvature + float(np.linalg.norm(program.form.c)) / size
-    trial = Quadratic(steep * np.eye(D), np.zeros(D), size * np.cos(1.0 + np.arange(D)))
+    if not _reached(steep * np.eye(D), *rest, accuracy, size, name, options):
+        remedy = "" if solver is None else ", or leave out solver and solver_options"
+        raise OptionError(
+            f"accuracy={accuracy:g}: solver {name} does not reach it on the public part of the "
+            f"problem; pass a larger accuracy{remedy}"
+        )
+    return name
+
+
+def check_ridge(
+    solver: str,
+    options: Mapping[str, Any],
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[cp.Constraint],
+    *,
+    accuracy: float,
+    size: float,
+    flat: Array,
+    ridge: float,
+) -> None:
+    """Refuse an accuracy that the ridge of a mechanism is too small for.
+
+    Where no record has curvature the ridge m is all there is, and what rounding leaves of an
+    ε-subgradient counts √(ε/m).
+
+    Parameters
+    ----------
+    solver, options, variables, regulariser, constraints, accuracy, size
+        As in `check_cone_engine`.
+    flat : (D, k) array
+        Orthonormal directions in which the loss is linear, whatever the records.
+    ridge : float
+        m, known before the draw.
+
+    Raises
+    ------
+    OptionError
+        Names an accuracy that is reached on the public part of the problem, if any is.
+    """
+    rest = (variables, regulariser, constraints)
+    steep = max(1.0, ridge)
+    H = steep * np.eye(len(flat)) - (steep - ridge) * (flat @ flat.T)
+    coarser = [accuracy * factor for factor in (1.0, 10.0, 100.0, 1e3)]
+    reached = (a for a in coarser if _reached(H, *rest, a, size, solver, options))
+    found = next(reached, None)
+    if found == accuracy:
+        return
+    larger = "a larger accuracy" if found is None else f"accuracy={found:g}"
+    raise OptionError(
+        f"accuracy={accuracy:g} cannot be certified: in some directions no record has curvature, "
+        f"only the ridge {ridge:.2g} of the mechanism. Pass {larger}, or add a public ridge to the "
+        "objective, such as cp.sum_squares of the variable"
+    )
+
+
+def _reached(
+    H: Array,
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[cp.Constraint],
+    accuracy: float,
+    size: float,
+    solver: str,
+    options: Mapping[str, Any],
+) -> bool:
+    """Whether the engine certifies a public quadratic in the place of the private loss."""
+    D = len(H)
+    trial = Quadratic(H, np.zeros(D), size * np.cos(1.0 + np.arange(D)))
     try:
         solve_over_cones(
             trial,
-            *rest,
+            variables,
+            regulariser,
+            constraints,
             accuracy=accuracy * size,
             size=size,
-            solver=name,
+            solver=solver,
             solver_options=options,
             max_iter=20,
         )
     except AccuracyError:
-        raise OptionError(
-            f"solver={name!r} with these solver_options does not reach accuracy={accuracy:g} on "
-            "the public part of the problem; pass a larger accuracy, or leave out solver and "
-            "solver_options"
-        ) from None
-    return name
+        return False
+    return True
 
 
 def _least_accuracy(program: Program) -> float:
-    accuracy = next((least for most, least in TRUSTED if program.dimension <= most), np.inf)
     plain = all(cone.kind in ("zero", "nonneg", "soc") for cone in program.cones.parts)
-    return accuracy if plain else CURVED * accuracy
+    for most, straight, curved in TRUSTED:
+        if program.dimension <= most:
+            return straight if plain else curved
+    return float("inf")
 
 
 def _check_cones(name: str, program: Program) -> None:

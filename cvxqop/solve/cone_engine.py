@@ -181,7 +181,7 @@ def _projected(
         return split(variables, None, constraints).project(theta).point
     onto = Quadratic(np.eye(len(theta)), np.zeros(len(theta)), theta)
     with contextlib.suppress(AccuracyError, OptionError):
-        accuracy = PROJECTED * (1.0 + float(np.linalg.norm(theta)))
+        accuracy = PROJECTED * (float(np.linalg.norm(theta)) or 1.0)
         return solve_over_cones(onto, variables, None, constraints, accuracy=accuracy).theta
     found = _solved(onto, variables, None, constraints)
     if found is None:

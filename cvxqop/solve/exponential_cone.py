@@ -26,21 +26,33 @@ EDGE = 400.0
 
 
 def outside(v: Vector, dual: bool) -> float:
-    """Upper bound on the distance to K (to K*): along z, or to the face that bounds it."""
+    """Upper bound on the distance to K (to K*): the least move of one entry, or to the face.
+
+    The entry under the exponential is moved where that is steep, the bound above it where it is
+    flat; each bound includes its rounding.
+    """
     x, y, z = v.astype(np.longdouble)
     with np.errstate(all="ignore"):
         if dual:
-            argument = y / x - 1.0
-            level = -x * np.exp(argument) if x < 0.0 else np.inf
+            size, argument, top = -x, y / x - 1.0, -y
+            most = size * (1.0 + np.log(z / size))
             face = np.sqrt(x * x + np.minimum(y, 0.0) ** 2 + np.minimum(z, 0.0) ** 2)
         else:
-            argument = x / y
-            level = y * np.exp(argument) if y > 0.0 else np.inf
+            size, argument, top = y, x / y, x
+            most = size * np.log(z / size)
             face = np.sqrt(y * y + np.maximum(x, 0.0) ** 2 + np.minimum(z, 0.0) ** 2)
-        rounding = 8.0 * LONG_EPS * (1.0 + np.abs(argument)) * level
-        along = np.maximum(level - z, 0.0)
-        along = along + rounding if level + rounding > z else along
-    return float(np.fmin(along, face))
+        level = size * np.exp(argument) if size > 0.0 else np.inf
+        above = _excess(level, z, (1.0 + np.abs(argument)) * level)
+        under = np.inf
+        if size > 0.0 and z > 0.0:
+            under = _excess(top, most, np.abs(top) + np.abs(most) + 2.0 * size)
+    return float(np.fmin(np.fmin(above, under), face))
+
+
+def _excess(value: Any, bound: Any, size: Any) -> Any:
+    """How far a number is above a bound; 0 only where rounding of that size leaves no doubt."""
+    rounding = 8.0 * LONG_EPS * size
+    return np.maximum(value - bound, 0.0) + rounding if value + rounding > bound else 0.0
 
 
 def radius(v: Array, dual: bool) -> float:

@@ -9,6 +9,7 @@ from cvxpy.error import SolverError
 from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import CLARABEL
 
 import cvxqop
+from cvxqop import feasible_release
 from cvxqop.errors import AccuracyError
 from cvxqop.solve import cone_engine, conic, stotos
 from cvxqop.solve.answer import Answer
@@ -151,9 +152,55 @@ def test_a_trusted_solver_is_checked_too(lies, change):
     problem = cp.Problem(cp.Minimize(cp.sum(cp.exp(X @ w))), [cp.norm2(MIX @ w) <= 1])
     plan = cvxqop.plan(problem, private=[X], accept_solver_accuracy=True, **TRUST)
     lies(CHANGES[change])
-    with pytest.raises(cvxqop.AccuracyError):
+    with pytest.raises(cvxqop.AccuracyError, match="no finite and feasible answer") as caught:
         plan.run()
     assert w.value is None
+    assert "other solver_options" in str(caught.value)
+
+
+OVER_CONES = {
+    "not finite": ("solve_over_cones", Answer(np.array([np.nan, 0.0]), distance=0.0)),
+    "of another shape": ("nearest", Answer(np.zeros(3))),
+    "outside": ("nearest", Answer(np.array([50.0, 0.0]))),
+    "an auxiliary variable is not finite": ("nearest", Answer(np.zeros(2), {0: np.nan})),
+    "an auxiliary variable is outside": ("nearest", Answer(np.zeros(2), {0: np.array(-7.0)})),
+    "an error with numbers": ("nearest", ValueError("0.123")),
+    "a refusal with numbers": ("solve_over_cones", cvxqop.OptionError("0.123")),
+    "an error of the solver": ("solve_over_cones", SolverError("0.123")),
+}
+
+
+@pytest.mark.parametrize("wrong", OVER_CONES)
+@pytest.mark.parametrize("kind", ["logistic", "declared"])
+def test_the_answer_of_the_cone_engine_is_checked_too(monkeypatch, wrong, kind):
+    X, _ = records()
+    w, u = cp.Variable(2), cp.Variable()
+    loss = {"logistic": cp.logistic, "declared": cp.exp}[kind](X @ w)
+    pay = {**PAY, "bounds": cvxqop.Bounds(row_norm=1.0)} if kind == "logistic" else TRUST
+    problem = cp.Problem(cp.Minimize(cp.sum(loss) + u), [cp.norm2(w) <= u, u <= 1])
+    budget = cvxqop.Budget(epsilon=9.0, delta=1e-3)
+    plan = cvxqop.plan(problem, private=[X], budget=budget, **pay)
+    assert plan.solver == "CLARABEL"
+    name, outcome = OVER_CONES[wrong]
+    if isinstance(outcome, Answer):
+        values = list(outcome.auxiliary.values())
+        outcome = Answer(outcome.theta, dict(zip([u], values, strict=False)), 0.0)
+
+    def lie(*arguments, **options):
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    place = cone_engine if name == "solve_over_cones" else feasible_release
+    monkeypatch.setattr(place, name, lie)
+    with pytest.raises(cvxqop.AccuracyError) as caught:
+        plan.run()
+    assert w.value is None
+    assert u.value is None
+    assert (problem.status, problem.value) == (None, None)
+    assert len(budget.history) == 1
+    assert not any(c.isdigit() for c in str(caught.value))
+    assert caught.value.__cause__ is None
 
 
 def test_a_point_that_could_not_be_projected_is_not_released(monkeypatch):

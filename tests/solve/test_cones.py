@@ -108,3 +108,21 @@ def test_what_cvxpy_approximates_is_refused():
     for term in (cp.pnorm(w, np.pi), cp.sum(cp.power(cp.pos(w), np.pi))):
         with pytest.raises(NotSplittable, match="approximated"):
             standard_form([w], term, [])
+
+
+@pytest.mark.parametrize("dual", [False, True])
+def test_distances_to_a_steep_exponential_cone_are_not_far_above_the_truth(dual):
+    """Points a step δ outside of the boundary, where z grows a million times as fast as x."""
+    rng = np.random.default_rng(4)
+    for _ in range(50):
+        size, argument = 10.0 ** rng.uniform(-6, 0), rng.uniform(8.0, 14.0)
+        delta = 10.0 ** rng.uniform(-14, -6) * size
+        level = size * np.exp(argument)
+        if dual:
+            v = np.array([-size, -size * (argument + 1.0) - delta, level], dtype=np.longdouble)
+        else:
+            v = np.array([size * argument + delta, size, level], dtype=np.longdouble)
+        found = exponential.outside(v, dual)
+        # The boundary itself is rounded: that is a distance of an ulp of the two entries.
+        assert found <= 1.01 * delta + 1e-15 * size * argument
+        assert found >= 0.9 * delta / np.sqrt(2.0) - 1e-15 * size * argument
