@@ -62,7 +62,7 @@ def table(train, plain_steps):
         first = theta if first is None else first
         apart = [f"{np.max(np.abs(theta - other)):.1e}" for other in (first, kind)]
         sees = "the quadratic" if release is None else "the records"
-        promise = "not needed" if release is None else f"{release.accuracy:g}, then noise"
+        promise = "not needed" if release is None else f"{release.accuracy:.1e}, then noise"
         if release is not None:
             promise += f" {release.scale:.0e}"
         name = f"{solver} {variant}".strip()

@@ -100,14 +100,14 @@ class Bounds:
     def unsafe_from_data(cls, X: Any, y: Any = None) -> Bounds:
         """Bounds read from the data: for exploration only, the result is NOT private.
 
+        Records with missing or infinite entries are left out, as ``nonfinite="zero"`` does.
+
         Parameters
         ----------
         X : array, sparse matrix or DataFrame, shape (n, d)
             The largest row norm becomes ``row_norm`` (1 if that is zero).
         y : array or Series, shape (n,), optional
             The largest absolute value becomes ``offset``.
-
-        Records with missing or infinite entries are left out, as ``nonfinite="zero"`` does.
 
         Warns
         -----
