@@ -152,7 +152,8 @@ def weights(names: str) -> str:
     return (
         f"is weighted by private data ({names}). Put the square roots of the weights inside the "
         "square, sum_squares(multiply(sqrt_weights, X @ w - y)), and list them in private: they "
-        "are then part of the clipped row"
+        "are then part of the clipped row. A loss that is no square takes no private weights: "
+        "leave them out. Weights that follow from counts, as of labels, depend on every record"
     )
 
 
