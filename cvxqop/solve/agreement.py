@@ -76,6 +76,10 @@ class Public:
         for variable in self._variables:
             own = values[variable.id]
             worst = max(worst, _largest(dense(variable.project(own)) - own))
+            for bound, side in zip(variable.attributes["bounds"] or (), (-1.0, 1.0), strict=False):
+                # CVXPY projects onto bounds that are numbers only, not onto parameters.
+                beyond = side * (own - np.asarray(getattr(bound, "value", bound), dtype=np.float64))
+                worst = max(worst, float(np.max(beyond, initial=0.0)))
             size = max(size, _largest(own))
         return worst, size
 
