@@ -161,7 +161,8 @@ def _state(node: Any) -> Iterator[tuple[str, Any]]:
             f"{type(node).__name__} is not known: what it keeps beside its arguments cannot be "
             "looked at. Write the term with the atoms of CVXPY 1.9."
         )
-    for name, value in vars(node).items():
+    # A copy, taken at once: another thread may let CVXPY remember something on the node meanwhile.
+    for name, value in vars(node).copy().items():
         if name == "p" and hasattr(node, "_keep"):
             yield name, _given_weights(node)
         elif name not in _SKIPPED and not name.endswith("__cache__"):

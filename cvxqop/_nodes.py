@@ -130,7 +130,7 @@ def kept_aside(node: Any) -> list[Any]:
     """Expressions that an atom keeps beside its arguments (M of ``huber(x, M)``)."""
     return [
         value
-        for name, value in vars(node).items()
+        for name, value in vars(node).copy().items()
         if isinstance(value, cp.Expression) and name != "_eta"  # of the last compilation
     ]
 

@@ -52,7 +52,9 @@ def forget_forms(roots: Iterable[Any]) -> None:
     from, and another copy would inherit ours."""
     for root in roots:
         for node in nodes(root):
-            for name in [n for n in vars(node) if n.startswith("_lazy") and n.endswith(_FORM)]:
+            for name in [
+                n for n in vars(node).copy() if n.startswith("_lazy") and n.endswith(_FORM)
+            ]:
                 delattr(node, name)
 
 

@@ -111,7 +111,7 @@ def _name(node: Any) -> str:
 
 def _numbers(node: Any) -> tuple[Any, ...]:
     """The plain numbers and words that a node keeps: an order, axes, a bound of all entries."""
-    own = sorted(item for item in vars(node).items() if not item[0].startswith("_"))
+    own = sorted(item for item in vars(node).copy().items() if not item[0].startswith("_"))
     return tuple(part for _, value in own for part in _plain(value))
 
 

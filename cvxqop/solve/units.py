@@ -71,7 +71,16 @@ def rescaled(
     >>> float(found.regulariser.value), bool(found.constraints[0].value())
     (24.0, True)
     """
-    unit = power_of_two(size / ORDER)
+    with _cvxpy.SHARED:  # trees are copied and read, and CVXPY counts new variables
+        return _rescaled(power_of_two(size / ORDER), variables, regulariser, constraints)
+
+
+def _rescaled(
+    unit: float,
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[cp.Constraint],
+) -> Rescaled:
     roots = [*([] if regulariser is None else [regulariser]), *constraints]
     found = {v.id: v for v in variables} | {v.id: v for r in roots for v in _cvxpy.variables(r)}
     if any(map(_keeps_variables, _cvxpy.holdings(roots).nodes)):
