@@ -75,7 +75,7 @@ ADDRESSES = {
     ("problem/matching.py", "originates"): "likewise",
     ("problem/matching.py", "_is_elsewhere"): "likewise",
     ("problem/matching.py", "_sources"): "likewise",
-    ("solve/units.py", "rescaled"): "the copy is made while the variables stand in the list",
+    ("solve/units.py", "_rescaled"): "the copy is made while the variables stand in the list",
     ("solve/terms.py", "affine"): "likewise",
 }
 
