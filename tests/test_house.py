@@ -72,7 +72,6 @@ ADDRESSES = {
     ("problem/private.py", "_given"): "likewise",
     ("problem/declared_reading.py", "_unsigned"): "the term keeps its leaves",
     ("problem/matching.py", "find"): "the entries keep what was given; for private only",
-    ("problem/matching.py", "originates"): "likewise",
     ("problem/matching.py", "_is_elsewhere"): "likewise",
     ("problem/matching.py", "_sources"): "likewise",
     ("solve/units.py", "_rescaled"): "the copy is made while the variables stand in the list",

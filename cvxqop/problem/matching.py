@@ -97,11 +97,9 @@ class Finder:
 
     def originates(self, leaf: Any, i: int) -> bool:
         """Whether a leaf is known to be, or to have been copied from, entry i itself."""
-        entry = self._entries[i]
         source = _cvxpy.source(leaf)
-        copied = source is not None and source in (id(entry.given), id(entry.array))
-        own = _cvxpy.source(entry.leaf) if entry.leaf is not None else None
-        return entry.leaf is leaf or copied or (own is not None and own == source)
+        copied = source is not None and not self._is_elsewhere(source, i)
+        return copied or self._entries[i].leaf is leaf
 
     def find_array(self, array: Any) -> int | None:
         """The entry whose memory or whose numbers an array outside the tree holds, or None."""

@@ -52,6 +52,7 @@ class PrivateData:
     def __init__(self, reading: _Reading, count_is_private: bool) -> None:
         self.count_is_private = count_is_private
         self._entries, self._held = reading.entries, reading.held
+        self._all = [*reading.entries, *reading.held]
         self._found, self.hidden = reading.found, reading.hidden
         self._shown, self._variables = reading.shown, reading.variables
         self.unlisted, self._lengths = reading.unlisted, reading.lengths
@@ -63,7 +64,7 @@ class PrivateData:
 
     def _given(self, i: int) -> int:
         """Which object entry i is: an ``id`` that the entry keeps from passing to another one."""
-        return id([*self._entries, *self._held][i].given)
+        return id(self._all[i].given)
 
     @property
     def records(self) -> int | None:
@@ -79,17 +80,17 @@ class PrivateData:
     @property
     def sizes(self) -> set[int]:
         """Numbers of entries that an array of records may have, however it is folded."""
-        return {int(np.prod(entry.array.shape)) for entry in [*self._entries, *self._held]}
+        return {int(np.prod(entry.array.shape)) for entry in self._all}
 
     @property
     def arrays(self) -> tuple[Any, ...]:
         """The arrays of all entries."""
-        return tuple(entry.array for entry in [*self._entries, *self._held])
+        return tuple(entry.array for entry in self._all)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the entries, in the order given."""
-        return tuple(entry.name for entry in [*self._entries, *self._held])
+        return tuple(entry.name for entry in self._all)
 
     @property
     def descriptions(self) -> tuple[str, ...]:
@@ -107,7 +108,7 @@ class PrivateData:
         """Shape of every private leaf, the number of records replaced by n."""
         shapes: dict[Any, tuple[int | str, ...]] = {}
         for leaf, match in self._found.items():
-            entry = [*self._entries, *self._held][match.entry]
+            entry = self._all[match.entry]
             shape: tuple[int | str, ...] = ("n", *entry.array.shape[1:])
             shapes[leaf] = shape[::-1] if match.axis == 1 else shape
         return shapes
@@ -119,7 +120,7 @@ class PrivateData:
     def is_boolean(self, leaf: Any) -> bool:
         """Whether a leaf holds an entry that was given as booleans."""
         hit = self._found.get(leaf)
-        return hit is not None and is_boolean([*self._entries, *self._held][hit.entry].given)
+        return hit is not None and is_boolean(self._all[hit.entry].given)
 
     def is_listed(self, variable: Any) -> bool:
         """Whether the shape of a variable is listed in ``public``."""
@@ -165,11 +166,8 @@ class PrivateData:
         indices = {self._found[leaf].entry for leaf in leaves if leaf in self._found}
         for owner in owners:
             indices |= self.hidden.get(owner, set())
-        entries = [*self._entries, *self._held]
-        return [
-            f"{entries[i].name} {_shape(entries[i], self.count_is_private)}"
-            for i in sorted(indices)
-        ]
+        found = [self._all[i] for i in sorted(indices)]
+        return [f"{entry.name} {_shape(entry, self.count_is_private)}" for entry in found]
 
 
 @dataclass(eq=False)
