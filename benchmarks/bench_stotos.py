@@ -30,9 +30,9 @@ from machine import describe_machine
 from sklearn.linear_model import Lasso
 from threadpoolctl import threadpool_limits
 
-from cvxqop.problem.losses import logistic, squared
-from cvxqop.solve.finite_sum import FiniteSum
-from cvxqop.solve.stotos import solve_stotos
+from cvxqop.problem.losses.scalar import logistic, squared
+from cvxqop.solve.engines.stotos import solve_stotos
+from cvxqop.solve.smooth.finite_sum import FiniteSum
 
 RESULTS = Path(__file__).resolve().parent / "results" / "bench_stotos.md"
 GAP = 1e-6

@@ -17,16 +17,17 @@ from cvxqop.errors import (
     PrivateSolverError,
     ProblemError,
 )
+from cvxqop.plan import Plan
 from cvxqop.privacy.budget import Budget
-from cvxqop.privacy.gaussian import Gaussian
-from cvxqop.privacy.linear import Linear
-from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.privacy.gaussian.options import Gaussian
+from cvxqop.privacy.linear.options import Linear
+from cvxqop.privacy.wishart.options import Wishart
 from cvxqop.privatize import _solve_method, explain, plan, private_loss, privatize
 from cvxqop.problem.anchor import CommonMinimizer
 from cvxqop.problem.bounds import Bounds
-from cvxqop.problem.declared import Declared
 from cvxqop.problem.glm import glm_loss
-from cvxqop.solution import Plan, PrivateLoss, PrivateSolution
+from cvxqop.problem.losses.declared import Declared
+from cvxqop.solution import PrivateLoss, PrivateSolution
 
 __version__ = "0.1.0"
 

@@ -10,12 +10,13 @@ import cvxpy as cp
 import numpy as np
 
 from cvxqop.errors import CvxqopError, OptionError
-from cvxqop.privacy.linear import Linear
+from cvxqop.privacy.linear.options import Linear
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM
 from cvxqop.settings import Settings
-from cvxqop.solve import cone_checks, conic, stotos
-from cvxqop.solve.prox import NotSplittable, splits
+from cvxqop.solve.cones import checks as cone_checks
+from cvxqop.solve.engines import conic, stotos
+from cvxqop.solve.rest.prox import NotSplittable, splits
 
 __all__ = ["Backend"]
 

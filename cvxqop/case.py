@@ -12,22 +12,22 @@ import scipy.sparse as sp
 
 from cvxqop.declaring import check_declared, declared_sensitivity
 from cvxqop.errors import OptionError
-from cvxqop.privacy.gaussian import Gaussian
-from cvxqop.privacy.linear import CalibratedLinear, Linear
+from cvxqop.guarantee import Guarantee
+from cvxqop.privacy.gaussian.options import Gaussian
+from cvxqop.privacy.linear.options import CalibratedLinear, Linear
 from cvxqop.privacy.mechanism import Draw, Mechanism, Sensitivity
 from cvxqop.privacy.noise import Noise, Randomness
-from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.privacy.wishart.options import Wishart
 from cvxqop.problem.anchor import CommonMinimizer, resolve_anchor
-from cvxqop.problem.clipping import ClippedRows
-from cvxqop.problem.cut_loss import CutLoss, CutRows
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM, Constants
-from cvxqop.problem.losses import ScalarLoss
-from cvxqop.problem.outputs import Outputs
+from cvxqop.problem.losses.cut_loss import CutLoss, CutRows
+from cvxqop.problem.losses.scalar import ScalarLoss
+from cvxqop.problem.records.clipping import ClippedRows
+from cvxqop.problem.records.outputs import Outputs
 from cvxqop.settings import Settings
-from cvxqop.solution import Guarantee
-from cvxqop.solve.gram import gram, slope
-from cvxqop.solve.reach import farthest
+from cvxqop.solve.rest.reach import farthest
+from cvxqop.solve.smooth.gram import gram, slope
 from cvxqop.statements import assumptions_of, caveats_of, declared_assumptions_of
 
 __all__ = ["Case"]

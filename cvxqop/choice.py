@@ -6,28 +6,28 @@ Everything that is compared is public: bounds, dimension, radius, (ε, δ), and 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 
 import numpy as np
 
 from cvxqop.backend import Backend
 from cvxqop.case import Case
 from cvxqop.errors import CvxqopError
-from cvxqop.privacy.gaussian import Gaussian
-from cvxqop.privacy.linear import Linear
-from cvxqop.privacy.mechanism import Mechanism
-from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.plan import Candidate
+from cvxqop.privacy.gaussian.options import Gaussian
+from cvxqop.privacy.linear.options import Linear
+from cvxqop.privacy.mechanism import reference_curvature
+from cvxqop.privacy.wishart.options import Wishart
 from cvxqop.problem.anchor import resolve_anchor
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM
 from cvxqop.settings import Perturbation, Settings
-from cvxqop.solve.finite import check_finite
-from cvxqop.solve.prox import split
-from cvxqop.solve.reach import reach
-from cvxqop.solve.terms import NotSplittable
-from cvxqop.statements import ridge_of
+from cvxqop.solve.rest.finite import check_finite
+from cvxqop.solve.rest.prox import split
+from cvxqop.solve.rest.reach import reach
+from cvxqop.solve.rest.terms import NotSplittable
 
-__all__ = ["CANDIDATES", "Candidate", "choose", "default_radius", "reference_curvature"]
+__all__ = ["CANDIDATES", "choose", "default_radius"]
 
 CANDIDATES: tuple[Perturbation, ...] = (Gaussian(), Wishart(), Linear())
 """The mechanisms that keep the user's loss, the preferred one of equals first.
@@ -35,48 +35,6 @@ CANDIDATES: tuple[Perturbation, ...] = (Gaussian(), Wishart(), Linear())
 Stages of the Gaussian ensemble are not among them: they cut residuals, which is another loss where
 most residuals are large.
 """
-
-AMPLE = 10.0
-"""Where n is private: curvature of the data over the largest ridge of the candidates."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One mechanism that could be used, or why it could not.
-
-    Attributes
-    ----------
-    perturbation : Wishart, Gaussian or Linear
-        What to pass as ``perturbation`` to choose it.
-    mechanism : Mechanism or None
-        Calibrated to the (ε, δ) of the plan; None where that is not possible.
-    reason : str
-        Why it is not.
-    predicted_risk : float or None
-        E J(θ_pert) − J(θ̂) predicted at the reference curvature.
-    """
-
-    perturbation: Perturbation
-    mechanism: Mechanism | None = field(default=None, repr=False)
-    reason: str = ""
-    predicted_risk: float | None = None
-
-    @property
-    def text(self) -> str:
-        """The candidate in a line."""
-        if self.predicted_risk is None:
-            return f"{self.name}: not possible ({self.reason.split('. ')[0].rstrip('.')})"
-        return f"{self.name}: predicted risk {self.predicted_risk:.3g}"
-
-    @property
-    def name(self) -> str:
-        """The perturbation as one would write it."""
-        stated = [
-            f"{one.name}={getattr(self.perturbation, one.name)!r}"
-            for one in fields(self.perturbation)
-            if getattr(self.perturbation, one.name) != one.default
-        ]
-        return f"{type(self.perturbation).__name__}({', '.join(stated)})"
 
 
 def choose(
@@ -158,13 +116,3 @@ def default_radius(erm: ERM, settings: Settings) -> float:
     except NotSplittable:  # sets that only a conic solver takes: their reach is not known
         return natural
     return min(natural, farthest) or natural
-
-
-def reference_curvature(mechanisms: list[Mechanism], records: int | None) -> float:
-    """h at which risks are compared: nT/D where n is public, else 10 times the largest ridge.
-
-    With less curvature than that every mechanism returns an answer close to the anchor.
-    """
-    if not records:
-        return AMPLE * max(ridge_of(mechanism) for mechanism in mechanisms)
-    return records * mechanisms[0].sensitivity.average_curvature

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from cvxqop.errors import OptionError
-from cvxqop.privacy.gaussian import Gaussian
-from cvxqop.privacy.linear import Linear
+from cvxqop.privacy.gaussian.options import Gaussian
+from cvxqop.privacy.linear.options import Linear
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.settings import Settings

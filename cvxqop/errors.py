@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from cvxpy.error import SolverError
-
-if TYPE_CHECKING:
-    from cvxqop.solution import PrivateLoss
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -74,10 +71,11 @@ class PrivateSolverError(CvxqopError, SolverError):  # type: ignore[misc]
     """A solver failed on the perturbed problem; no variable was written.
 
     For a squared loss the perturbed objective itself is private and has been paid for:
-    ``private_loss`` holds it, so that another solver can be tried at no further privacy cost.
+    ``private_loss``, a `cvxqop.PrivateLoss`, holds it, so that another solver can be tried at no
+    further privacy cost.
     """
 
-    def __init__(self, message: str, private_loss: PrivateLoss | None = None) -> None:
+    def __init__(self, message: str, private_loss: Any = None) -> None:
         super().__init__(message)
         self.private_loss = private_loss
 

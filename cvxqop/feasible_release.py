@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cvxqop import _cvxpy
 from cvxqop.errors import AccuracyError
 from cvxqop.problem.erm import ERM
-from cvxqop.solve.cone_engine import nearest
+from cvxqop.solve.cones.engine import nearest
 
 __all__ = ["feasible_release", "unreleased"]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from cvxqop.choice import reference_curvature
-from cvxqop.privacy.mechanism import Mechanism
-from cvxqop.solution import Plan
+from cvxqop.guarantee import Guarantee
+from cvxqop.privacy.mechanism import Mechanism, reference_curvature
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,7 +17,40 @@ if TYPE_CHECKING:
 __all__ = ["plot_plan"]
 
 
-def plot_plan(plan: Plan) -> Figure:
+class Planned(Protocol):
+    """What a plot asks of a plan."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise."""
+        ...
+
+    @property
+    def records(self) -> int | None:
+        """n where it is public."""
+        ...
+
+    @property
+    def radius(self) -> float:
+        """D0."""
+        ...
+
+    @property
+    def candidates(self) -> Sequence[Any]:
+        """What was chosen from."""
+        ...
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The calibrated mechanism."""
+        ...
+
+    def profile(self, epsilon: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """δ(ε)."""
+        ...
+
+
+def plot_plan(plan: Planned) -> Figure:
     """δ(ε) of a plan, and the risk that is predicted for its candidates.
 
     Left: the privacy profile, with the (ε, δ) that was asked for. Right: predicted excess risk
@@ -57,7 +91,7 @@ def plot_plan(plan: Plan) -> Figure:
     return figure
 
 
-def _draw_profile(axes: Any, plan: Plan) -> None:
+def _draw_profile(axes: Any, plan: Planned) -> None:
     epsilon, delta = plan.guarantee.epsilon, plan.guarantee.delta
     grid = epsilon * np.linspace(0.02, 2.0, 40)
     values = np.asarray(plan.profile(grid))
@@ -68,7 +102,7 @@ def _draw_profile(axes: Any, plan: Plan) -> None:
     axes.legend(fontsize=8)
 
 
-def _draw_risk(axes: Any, plan: Plan) -> None:
+def _draw_risk(axes: Any, plan: Planned) -> None:
     shown: list[tuple[str, Mechanism]] = [
         (candidate.name, candidate.mechanism)
         for candidate in plan.candidates

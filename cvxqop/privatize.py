@@ -15,7 +15,7 @@ import cvxpy as cp
 from cvxqop import _cvxpy
 from cvxqop.backend import Backend
 from cvxqop.case import Case
-from cvxqop.choice import Candidate, choose
+from cvxqop.choice import choose
 from cvxqop.errors import (
     OptionError,
     PrivacyWarning,
@@ -23,20 +23,21 @@ from cvxqop.errors import (
     ProblemError,
     sealed,
 )
+from cvxqop.plan import Candidate, Plan
 from cvxqop.privacy.budget import Budget
-from cvxqop.privacy.linear import Linear
-from cvxqop.privacy.wishart import Adjacency
-from cvxqop.problem import analysis
+from cvxqop.privacy.linear.options import Linear
+from cvxqop.privacy.wishart.ensemble import Adjacency
 from cvxqop.problem.bounds import Bounds
-from cvxqop.problem.declared import Declared
-from cvxqop.problem.declared_reading import read_declared
 from cvxqop.problem.describe import describe
 from cvxqop.problem.erm import ERM
-from cvxqop.problem.snapshot import Snapshot
+from cvxqop.problem.losses.declared import Declared
+from cvxqop.problem.private.snapshot import Snapshot
+from cvxqop.problem.reading import analysis
+from cvxqop.problem.reading.declared_reading import read_declared
 from cvxqop.settings import Perturbation, Settings
-from cvxqop.solution import Plan, PrivateLoss, PrivateSolution
+from cvxqop.solution import PrivateLoss, PrivateSolution
 from cvxqop.spend import release_quadratic, spend
-from cvxqop.statements import ridge_of, warnings_of
+from cvxqop.statements import warnings_of
 
 __all__ = ["explain", "plan", "private_loss", "privatize"]
 
@@ -253,7 +254,7 @@ def prepare(
         settings, candidates = choose(erm, settings)
         backend = Backend.of(erm, settings)
         case = Case.of(erm, settings, touches_records=backend.touches_records)
-        backend.check_ridge(erm, settings, ridge_of(case.mechanism))
+        backend.check_ridge(erm, settings, case.mechanism.ridge)
     return case, backend, candidates
 
 

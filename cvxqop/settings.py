@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from cvxqop.errors import OptionError
+from cvxqop.privacy.accounting.profile import check_privacy
 from cvxqop.privacy.budget import Budget
-from cvxqop.privacy.gaussian import Gaussian
-from cvxqop.privacy.linear import Linear
-from cvxqop.privacy.profile import check_privacy
-from cvxqop.privacy.wishart import Adjacency
-from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.privacy.gaussian.options import Gaussian
+from cvxqop.privacy.linear.options import Linear
+from cvxqop.privacy.wishart.ensemble import Adjacency
+from cvxqop.privacy.wishart.options import Wishart
 from cvxqop.problem.anchor import CommonMinimizer
 from cvxqop.problem.bounds import Bounds
-from cvxqop.problem.declared import Declared
+from cvxqop.problem.losses.declared import Declared
 
 __all__ = ["Settings"]
 

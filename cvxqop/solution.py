@@ -1,4 +1,4 @@
-"""What a person reads: the plan, the private loss and the private solution.
+"""What a person reads: the private solution, beside the private loss.
 
 Nothing on these objects was computed from records, except what has been released: the values of
 the variables and, for a quadratic loss, the perturbed quadratic form.
@@ -9,145 +9,23 @@ from __future__ import annotations
 import copy
 import html
 import json
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import Any, Self
 
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop.guarantee import Guarantee, wrapped
+from cvxqop.guarantee import Guarantee
 from cvxqop.perturbed_loss import PrivateLoss
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.travel import Description, deep_copies, distinct_names, read_only
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from cvxqop.choice import Candidate
-
-__all__ = ["Guarantee", "Plan", "PrivateLoss", "PrivateSolution"]
+__all__ = ["Guarantee", "PrivateLoss", "PrivateSolution"]
 
 Array = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """All that can be known before the budget is spent. Made by :func:`cvxqop.plan`.
-
-    It may be run from several threads: each run is a release of its own, and the variables hold
-    one of them whole. A copy is the plan itself, and it does not pickle, because it holds records.
-
-    Attributes
-    ----------
-    guarantee : Guarantee
-        The mechanism and its promise.
-    dimension : int
-        D, the length of θ.
-    records : int or None
-        n where it is public (replace_one), else None.
-    radius : float
-        The hint for ‖θ̂ − θ0‖ that the free parameters were chosen by.
-    solver : str
-        The solver that will be used.
-    warnings : tuple of str
-        What is likely to disappoint, from public numbers alone.
-    candidates : tuple of Candidate
-        What ``perturbation="auto"`` chose from, with the risk predicted for each; else empty.
-    """
-
-    guarantee: Guarantee
-    dimension: int
-    records: int | None
-    radius: float
-    solver: str
-    warnings: tuple[str, ...]
-    candidates: tuple[Candidate, ...]
-    _execute: Callable[[], PrivateSolution] = field(repr=False)
-
-    @property
-    def mechanism(self) -> Mechanism:
-        """The calibrated mechanism."""
-        return self.guarantee.mechanism
-
-    @property
-    def shrinkage(self) -> float | None:
-        """ρ/(ρ + nL/D), E S = ρI: weight of the anchor against n records of the largest curvature.
-
-        None where n is private (add_remove), and where the mean curvature is zero.
-        """
-        ridge = self.mechanism.mean_curvature
-        if self.records is None or ridge == 0.0:
-            return None
-        data = self.records * self.mechanism.sensitivity.average_curvature
-        return ridge / (ridge + data)
-
-    def profile(self, epsilon: npt.ArrayLike) -> Array:
-        """δ(ε) of the mechanism, rounded up; at most δ at the planned ε."""
-        return self.guarantee.profile(epsilon)
-
-    def excess_risk_bound(self, radius: float | None = None) -> float:
-        """Bound on E J(θ_pert) − J(θ̂) if ‖θ̂ − θ0‖ ≤ radius (default: the hint); θ_pert is the
-        exact solution, before a release adds its noise (theory §8)."""
-        return self.mechanism.excess_risk_bound(self.radius if radius is None else radius)
-
-    def plot(self) -> Figure:
-        """The privacy profile, and the predicted risk against the curvature of the data.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            For ``savefig``; matplotlib comes with ``pip install cvxqop[plot]``.
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
-        """
-        from cvxqop.plotting import plot_plan  # matplotlib is an extra
-
-        return plot_plan(self)
-
-    def run(self) -> PrivateSolution:
-        """Spend: draw fresh noise, solve, and write the release into the variables."""
-        return self._execute()
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Self:
-        return self
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "A plan does not pickle: it holds the records, and a budget that exists once. Make it "
-            "anew where it is to run, with cvxqop.plan(…); what run() returns may be pickled."
-        )
-
-    def __str__(self) -> str:
-        rows = [("solver", self.solver)]
-        bound = self.excess_risk_bound()
-        known = f"{bound:.6g} above the optimum, in expectation, if ‖θ̂ − θ0‖ ≤ {self.radius:g}"
-        known += ", before the release noise" if self.mechanism.release is not None else ""
-        rows.append(("risk bound", known if bound < math.inf else "none without reading the data"))
-        if self.shrinkage is not None:
-            rows.append(
-                (
-                    "shrinkage",
-                    f"at least {self.shrinkage:.1%} towards the anchor, on average over directions",
-                )
-            )
-        for i, candidate in enumerate(self.candidates):
-            rows.append(("candidates" if i == 0 else "", candidate.text))
-        rows += [("warning", text) for text in self.warnings]
-        lines = ["Plan (nothing has been spent)", *self.guarantee.lines()]
-        lines += [line for name, text in rows for line in wrapped(name, text)]
-        return "\n".join(lines)
-
-    __repr__ = __str__
 
 
 @dataclass(frozen=True, eq=False)

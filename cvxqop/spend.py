@@ -14,17 +14,18 @@ from cvxqop.backend import STOTOS, Backend
 from cvxqop.case import Case
 from cvxqop.errors import AccuracyError, PrivateSolverError, sealed
 from cvxqop.feasible_release import feasible_release, unreleased
-from cvxqop.privacy.gaussian import CalibratedGaussian
+from cvxqop.privacy.gaussian.options import CalibratedGaussian
+from cvxqop.privacy.gaussian.symmetric import SymmetricDraw
 from cvxqop.privacy.grid import Grid
 from cvxqop.privacy.mechanism import Draw
-from cvxqop.privacy.symmetric import SymmetricDraw
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.solution import PrivateLoss, PrivateSolution
-from cvxqop.solve import cone_engine, conic, monitor, stotos
 from cvxqop.solve.answer import Answer
-from cvxqop.solve.finite_sum import FiniteSum
-from cvxqop.solve.multinomial import SoftmaxSum
-from cvxqop.solve.quadratic import Quadratic
+from cvxqop.solve.cones import engine as cone_engine
+from cvxqop.solve.engines import conic, monitor, stotos
+from cvxqop.solve.smooth.finite_sum import FiniteSum
+from cvxqop.solve.smooth.quadratic import Quadratic
+from cvxqop.solve.smooth.softmax import SoftmaxSum
 from cvxqop.spend_declared import from_function
 
 __all__ = ["release_quadratic", "spend"]

@@ -19,11 +19,12 @@ from cvxqop.errors import AccuracyError, OptionError, ProblemError
 from cvxqop.feasible_release import feasible_release, unreleased
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.solution import PrivateSolution
-from cvxqop.solve import cone_engine, conic, stotos
-from cvxqop.solve.function import Function, PerturbedFunction
-from cvxqop.solve.monitor import PrecisionError, failure
-from cvxqop.solve.prox import NotSplittable, splits
-from cvxqop.solve.quadratic import Quadratic
+from cvxqop.solve.cones import engine as cone_engine
+from cvxqop.solve.engines import conic, stotos
+from cvxqop.solve.engines.monitor import PrecisionError, failure
+from cvxqop.solve.rest.prox import NotSplittable, splits
+from cvxqop.solve.smooth.function import Function, PerturbedFunction
+from cvxqop.solve.smooth.quadratic import Quadratic
 from cvxqop.solve.solvers import compiles
 
 __all__ = ["from_function"]

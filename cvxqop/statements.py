@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from cvxqop.privacy.calibrated_wishart import CalibratedWishart
-from cvxqop.privacy.gaussian import CalibratedGaussian, Gaussian
-from cvxqop.privacy.linear import Linear
+from cvxqop.privacy.gaussian.options import Gaussian
+from cvxqop.privacy.linear.options import Linear
 from cvxqop.privacy.mechanism import Mechanism
-from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.privacy.wishart.calibrated import CalibratedWishart
+from cvxqop.privacy.wishart.options import Wishart
 from cvxqop.problem.anchor import CommonMinimizer
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM, Constants
 from cvxqop.settings import Settings
 
-__all__ = ["assumptions_of", "caveats_of", "declared_assumptions_of", "ridge_of", "warnings_of"]
+__all__ = ["assumptions_of", "caveats_of", "declared_assumptions_of", "warnings_of"]
 
 PRECISION = 3e-8
 """Part of a displacement that double precision can tell apart: about 2√(machine epsilon)."""
@@ -149,19 +149,12 @@ def caveats_of(settings: Settings, reproducible: bool) -> tuple[str, ...]:
     return tuple(caveats)
 
 
-def ridge_of(mechanism: Mechanism) -> float:
-    """The curvature that a mechanism adds or raises to."""
-    if isinstance(mechanism, CalibratedGaussian | CalibratedWishart):
-        return mechanism.mean_curvature or mechanism.noise_edge
-    return mechanism.mean_curvature
-
-
 def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str, ...]:
     """What is likely to disappoint, or to be wrong, judged by public numbers alone."""
     warnings = []
     radius = settings.distance
     smoothness = mechanism.sensitivity.smoothness
-    ridge = ridge_of(mechanism)
+    ridge = mechanism.ridge
     floor = isinstance(mechanism, CalibratedWishart) and mechanism.curvature == "floor"
     if settings.adjacency == "replace_one":
         n = erm.rows.n

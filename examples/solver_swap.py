@@ -15,13 +15,13 @@ import numpy as np
 from private_lasso import BOUNDS, DELTA, lasso, load
 
 import cvxqop
-from cvxqop.problem.losses import logistic
-from cvxqop.problem.rows import ArrayRows
+from cvxqop.problem.losses.scalar import logistic
+from cvxqop.problem.records.rows import ArrayRows
 from cvxqop.solve.certificate import Curvature
-from cvxqop.solve.finite_sum import FiniteSum
-from cvxqop.solve.prox import split
-from cvxqop.solve.stochastic import PlainSteps, certified_point, plain_step_length
-from cvxqop.solve.stotos import solve_stotos
+from cvxqop.solve.engines.stochastic import PlainSteps, certified_point, plain_step_length
+from cvxqop.solve.engines.stotos import solve_stotos
+from cvxqop.solve.rest.prox import split
+from cvxqop.solve.smooth.finite_sum import FiniteSum
 
 SOLVERS = (
     ("CLARABEL", {}),

@@ -20,10 +20,10 @@ from committed import (
     text_of,
 )
 
-from cvxqop.privacy.linear import Linear
+from cvxqop.privacy.accounting.profile import gaussian_mu
+from cvxqop.privacy.linear.options import Linear
 from cvxqop.privacy.mechanism import Sensitivity
-from cvxqop.privacy.profile import gaussian_mu
-from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.privacy.wishart.options import Wishart
 
 
 def ratios(panel, above, below):

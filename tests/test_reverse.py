@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from cvxqop._reverse import Tape
+from cvxqop._cvxpy.reverse import Tape
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.standard_normal((20, 3)), RNG.standard_normal((20, 3))

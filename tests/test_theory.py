@@ -12,19 +12,27 @@ CITATION = re.compile(r"\b(?:Theorem|Lemma)s?\s+\d+(?:(?:,| and| to)\s+\d+)*")
 HOMES = {
     # theorem: the modules that compute with its constants
     1: ["privacy/mechanism.py", "perturbed_loss.py"],
-    2: ["privacy/mechanism.py", "privacy/paper_mechanism.py"],
-    3: ["privacy/wishart.py", "privacy/wishart_loss.py"],
-    4: ["privacy/wishart.py", "privacy/curves.py"],
-    5: ["privacy/wishart.py", "privacy/calibrated_wishart.py"],
-    6: ["privacy/spectral.py", "privacy/spectral_mechanism.py", "privacy/smallest_eigenvalue.py"],
-    7: ["privacy/gaussian.py", "problem/parts.py"],
-    8: ["privacy/truncated.py", "privacy/truncated_choice.py", "privacy/oscillator.py"],
-    9: ["privacy/linear.py", "privacy/linear_profile.py", "declaring.py", "case.py"],
+    2: ["privacy/mechanism.py", "privacy/paper/calibrated.py"],
+    3: ["privacy/wishart/ensemble.py", "privacy/wishart/loss.py"],
+    4: ["privacy/wishart/ensemble.py", "privacy/curves.py"],
+    5: ["privacy/wishart/ensemble.py", "privacy/wishart/calibrated.py"],
+    6: [
+        "privacy/wishart/spectral.py",
+        "privacy/wishart/spectral_mechanism.py",
+        "privacy/accounting/smallest_eigenvalue.py",
+    ],
+    7: ["privacy/gaussian/options.py", "problem/parts.py"],
+    8: [
+        "privacy/gaussian/truncated.py",
+        "privacy/gaussian/truncated_choice.py",
+        "privacy/accounting/oscillator.py",
+    ],
+    9: ["privacy/linear/options.py", "privacy/linear/profile.py", "declaring.py", "case.py"],
     10: ["privacy/release.py"],
     11: ["solve/certificate.py"],
-    12: ["privacy/paper.py", "privacy/paper_mechanism.py", "privacy/wishart_mechanism.py"],
-    13: ["privacy/utility.py", "privacy/linear.py", "privacy/truncated.py"],
-    14: ["privacy/shares.py", "privacy/calibrated_wishart.py"],
+    12: ["privacy/paper/profile.py", "privacy/paper/calibrated.py", "privacy/wishart/options.py"],
+    13: ["privacy/utility.py", "privacy/linear/options.py", "privacy/gaussian/truncated.py"],
+    14: ["privacy/shares.py", "privacy/wishart/calibrated.py"],
 }
 
 
@@ -93,7 +101,7 @@ def test_choices_of_utility_are_named_in_one_place():
     values = {"½": 0.5}
     found = {
         name: float(number)
-        for path in (ROOT / "cvxqop" / "privacy").glob("*.py")
+        for path in (ROOT / "cvxqop" / "privacy").rglob("*.py")
         for name, number in re.findall(r"^([A-Z_]+) = ([\d.]+)$", path.read_text(), re.MULTILINE)
     }
     assert len(rows) == 4

@@ -12,7 +12,7 @@ from cvxqop.case import Case
 from cvxqop.errors import OptionError
 from cvxqop.privacy.noise import Randomness
 from cvxqop.privatize import prepare
-from cvxqop.problem.snapshot import Snapshot
+from cvxqop.problem.private.snapshot import Snapshot
 from cvxqop.solution import PrivateLoss, PrivateSolution
 from cvxqop.spend import release_quadratic, spend
 

@@ -32,10 +32,10 @@ from scipy.special import (
 
 from cvxqop.audit.objective import Smooth
 from cvxqop.errors import OptionError
-from cvxqop.privacy.calibrated_wishart import CalibratedWishart
-from cvxqop.privacy.linear import CalibratedLinear
+from cvxqop.privacy.gaussian.truncated import CalibratedTruncatedGaussian
+from cvxqop.privacy.linear.options import CalibratedLinear
 from cvxqop.privacy.mechanism import Mechanism
-from cvxqop.privacy.truncated import CalibratedTruncatedGaussian
+from cvxqop.privacy.wishart.calibrated import CalibratedWishart
 
 __all__ = ["density", "wishart_density"]
 

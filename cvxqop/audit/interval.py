@@ -22,9 +22,9 @@ from cvxqop.audit.density import density
 from cvxqop.audit.objective import Smooth
 from cvxqop.case import Case
 from cvxqop.errors import OptionError
-from cvxqop.privacy.linear import CalibratedLinear
+from cvxqop.privacy.linear.options import CalibratedLinear
 from cvxqop.privacy.mechanism import Mechanism
-from cvxqop.solve.prox import split
+from cvxqop.solve.rest.prox import split
 
 __all__ = ["Interval", "interval", "on_intervals"]
 

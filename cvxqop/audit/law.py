@@ -12,12 +12,12 @@ import numpy.typing as npt
 from scipy.special import chdtr, ndtr
 
 from cvxqop.errors import OptionError
-from cvxqop.privacy.calibrated_wishart import CalibratedWishart
-from cvxqop.privacy.gaussian import CalibratedGaussian
-from cvxqop.privacy.linear import CalibratedLinear
+from cvxqop.privacy.gaussian.options import CalibratedGaussian
+from cvxqop.privacy.gaussian.truncated import CalibratedTruncatedGaussian
+from cvxqop.privacy.linear.options import CalibratedLinear
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.privacy.noise import Randomness
-from cvxqop.privacy.truncated import CalibratedTruncatedGaussian
+from cvxqop.privacy.wishart.calibrated import CalibratedWishart
 
 __all__ = ["Law", "draws_follow_law"]
 

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.errors import OptionError
-from cvxqop.privacy.calibrated_wishart import CalibratedWishart
-from cvxqop.privacy.gaussian import CalibratedGaussian
+from cvxqop.privacy.accounting.profile import gaussian_profile
+from cvxqop.privacy.accounting.quadrature import log_chi_density
+from cvxqop.privacy.gaussian.options import CalibratedGaussian
 from cvxqop.privacy.mechanism import Mechanism
-from cvxqop.privacy.profile import gaussian_profile
-from cvxqop.privacy.quadrature import log_chi_density
+from cvxqop.privacy.wishart.calibrated import CalibratedWishart
 
 __all__ = ["loss_divergence"]
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from cvxqop.case import Case
 from cvxqop.errors import OptionError
 from cvxqop.problem.declared_erm import DeclaredERM
-from cvxqop.solve.gram import dense
-from cvxqop.solve.record_loss import LossSum, RecordLoss
+from cvxqop.solve.smooth.gram import dense
+from cvxqop.solve.smooth.record_loss import LossSum, RecordLoss
 
 __all__ = ["Objective", "Smooth", "public_rest"]
 
@@ -53,8 +53,8 @@ class Objective:
     Examples
     --------
     >>> import numpy as np
-    >>> from cvxqop.problem.losses import squared
-    >>> from cvxqop.solve.record_loss import LossSum
+    >>> from cvxqop.problem.losses.scalar import squared
+    >>> from cvxqop.solve.smooth.record_loss import LossSum
     >>> J = Objective(
     ...     np.eye(2), np.array([[1.0], [0.0]]), LossSum([squared]), np.zeros(2), np.zeros(2),
     ...     np.zeros((2, 2)),

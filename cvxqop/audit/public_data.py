@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from cvxqop.audit.neighbours import LOSSES, PAIRS, Data, Loss
 from cvxqop.audit.row import Row
-from cvxqop.privacy.linear import Linear
+from cvxqop.privacy.linear.options import Linear
 
 __all__ = ["BOUNDED", "CENTRED", "COLUMNS", "CONSTRAINED", "REACH", "WEIGHTED", "public_rows"]
 

@@ -11,7 +11,7 @@ from scipy.special import softmax
 from cvxqop.audit.objective import public_rest
 from cvxqop.case import Case
 from cvxqop.errors import OptionError
-from cvxqop.solve.gram import dense
+from cvxqop.solve.smooth.gram import dense
 
 __all__ = ["SoftmaxObjective", "contrasts"]
 

@@ -23,9 +23,9 @@ from cvxqop.audit.public_data import public_rows
 from cvxqop.audit.row import Row
 from cvxqop.audit.sampling import LowerBound, lower_bound
 from cvxqop.audit.wide import wide_rows
-from cvxqop.privacy.gaussian import Gaussian
-from cvxqop.privacy.linear import Linear
-from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.privacy.gaussian.options import Gaussian
+from cvxqop.privacy.linear.options import Linear
+from cvxqop.privacy.wishart.options import Wishart
 
 __all__ = ["FALSE_ALARM", "Finding", "Row", "audit", "rows", "run"]
 

@@ -18,7 +18,7 @@ from cvxqop.audit.declared_losses import (
 )
 from cvxqop.audit.neighbours import MULTINOMIAL, PAIRS, Loss
 from cvxqop.audit.row import Row
-from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.privacy.wishart.options import Wishart
 
 __all__ = ["pushed", "wide_rows"]
 

@@ -12,11 +12,11 @@ from typing import Any, NoReturn, Self
 
 from cvxqop.errors import BudgetError, OptionError
 from cvxqop.privacy import ledger
-from cvxqop.privacy.composition import Composed, Curve, compose
+from cvxqop.privacy.accounting.composition import Composed, Curve, compose
+from cvxqop.privacy.accounting.profile import check_privacy, gaussian_mu, gaussian_profile
 from cvxqop.privacy.curves import curves_of
 from cvxqop.privacy.mechanism import Mechanism
-from cvxqop.privacy.profile import check_privacy, gaussian_mu, gaussian_profile
-from cvxqop.privacy.wishart import Adjacency
+from cvxqop.privacy.wishart.ensemble import Adjacency
 
 __all__ = ["Budget", "Charge", "Remaining"]
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop.privacy import wishart
-from cvxqop.privacy.calibrated_wishart import CalibratedWishart
-from cvxqop.privacy.composition import Curve
+from cvxqop.privacy.accounting.composition import Curve
+from cvxqop.privacy.accounting.profile import gaussian_profile
+from cvxqop.privacy.accounting.quadrature import chi_mean, converged
 from cvxqop.privacy.mechanism import Mechanism
-from cvxqop.privacy.paper_mechanism import CalibratedPaper
-from cvxqop.privacy.profile import gaussian_profile
-from cvxqop.privacy.quadrature import chi_mean, converged
+from cvxqop.privacy.paper.calibrated import CalibratedPaper
+from cvxqop.privacy.wishart import ensemble as wishart
+from cvxqop.privacy.wishart.calibrated import CalibratedWishart
 
 __all__ = ["curves_of"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cvxqop.errors import BudgetError
-from cvxqop.privacy.composition import Curve
+from cvxqop.privacy.accounting.composition import Curve
 
 __all__ = ["read", "write"]
 

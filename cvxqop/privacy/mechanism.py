@@ -14,11 +14,14 @@ from cvxqop.errors import CalibrationError
 from cvxqop.privacy.grid import Grid
 from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.release import GaussianRelease
-from cvxqop.privacy.wishart import Adjacency
+from cvxqop.privacy.wishart.ensemble import Adjacency
 
-__all__ = ["Draw", "Mechanism", "Perturbation", "Sensitivity"]
+__all__ = ["Draw", "Mechanism", "Perturbation", "Sensitivity", "reference_curvature"]
 
 Array = npt.NDArray[np.float64]
+
+AMPLE = 10.0
+"""Where n is private: curvature of the data over the largest ridge of the candidates."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +179,11 @@ class Mechanism(Protocol):
         ...
 
     @property
+    def ridge(self) -> float:
+        """The curvature that the mechanism adds, or raises to where it adds none in the mean."""
+        ...
+
+    @property
     def gdp_mu(self) -> float | None:
         """μ where the mechanism is exactly μ-GDP, so that its releases compose exactly."""
         ...
@@ -231,3 +239,13 @@ class Perturbation:
         """S, shape (d, d), exactly symmetric."""
         S = self.factor @ self.factor.T
         return np.asarray(0.5 * (S + S.T))
+
+
+def reference_curvature(mechanisms: Sequence[Mechanism], records: int | None) -> float:
+    """h at which risks are compared: nT/D where n is public, else 10 times the largest ridge.
+
+    With less curvature than that every mechanism returns an answer close to the anchor.
+    """
+    if not records:
+        return AMPLE * max(mechanism.ridge for mechanism in mechanisms)
+    return records * mechanisms[0].sensitivity.average_curvature

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cvxqop.privacy.accounting.profile import gaussian_mu
 from cvxqop.privacy.noise import Noise
-from cvxqop.privacy.profile import gaussian_mu
 
 __all__ = ["RELEASE_PART", "GaussianRelease"]
 

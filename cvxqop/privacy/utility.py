@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincinv
 
-from cvxqop.privacy.profile import gaussian_mu
+from cvxqop.privacy.accounting.profile import gaussian_mu
 from cvxqop.privacy.release import RELEASE_PART
 from cvxqop.privacy.shares import gaussian_shares
-from cvxqop.privacy.wishart import Adjacency
-from cvxqop.privacy.wishart_loss import Loss, one_sided
+from cvxqop.privacy.wishart.ensemble import Adjacency
+from cvxqop.privacy.wishart.loss import Loss, one_sided
 
 __all__ = [
     "WishartShares",
@@ -29,7 +29,7 @@ __all__ = [
 Array = npt.NDArray[np.float64]
 
 LARGEST_NU = 1e6
-"""Largest ν of :func:`cvxqop.privacy.wishart.calibrate`."""
+"""Largest ν of :func:`cvxqop.privacy.wishart.ensemble.calibrate`."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def choose_wishart(
     guard_ratio : float
         γ = Δ_b/(L D0), dimensionless; 0 means that no guard is needed.
     adjacency, quadratic
-        As in :func:`cvxqop.privacy.wishart.profile`.
+        As in :func:`cvxqop.privacy.wishart.ensemble.profile`.
     release_mu : float
         The share of a Gaussian release, already fixed.
     degrees_of_freedom : float, optional

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from cvxqop.errors import OptionError
 from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.erm import ERM
-from cvxqop.problem.matching import shares_memory
+from cvxqop.problem.private.matching import shares_memory
 
 __all__ = ["CommonMinimizer", "resolve_anchor"]
 

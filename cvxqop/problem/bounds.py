@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import OptionError, PrivacyWarning
-from cvxqop.problem.forms import as_numbers, floats
-from cvxqop.problem.sparse import canonical
+from cvxqop.problem.records.forms import as_numbers, floats
+from cvxqop.problem.records.sparse import canonical
 
 __all__ = ["Bounds"]
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
-from cvxqop.problem.declared import Declared
 from cvxqop.problem.erm import ERM
+from cvxqop.problem.losses.declared import Declared
 
 __all__ = ["DeclaredERM"]
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM
-from cvxqop.problem.multinomial import Multinomial
-from cvxqop.problem.outputs import Outputs
-from cvxqop.problem.pieces import Piece
-from cvxqop.problem.public import Stacking
-from cvxqop.problem.rows import AffineRows
+from cvxqop.problem.losses.multinomial import Multinomial
+from cvxqop.problem.reading.public import Stacking
+from cvxqop.problem.records.outputs import Outputs
+from cvxqop.problem.records.pieces import Piece
+from cvxqop.problem.records.rows import AffineRows
 
 __all__ = ["describe", "row_text"]
 

@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.problem.bounds import Bounds
-from cvxqop.problem.clipping import ClippedRows
-from cvxqop.problem.losses import ScalarLoss
-from cvxqop.problem.multinomial import Multinomial
-from cvxqop.problem.output_clipping import ClippedLabels, ClippedOutputs
-from cvxqop.problem.outputs import Outputs
+from cvxqop.problem.losses.multinomial import Multinomial
+from cvxqop.problem.losses.scalar import ScalarLoss
 from cvxqop.problem.parts import Constants, RowParts, Texts
-from cvxqop.problem.rows import Rows
+from cvxqop.problem.records.clipping import ClippedRows
+from cvxqop.problem.records.output_clipping import ClippedLabels, ClippedOutputs
+from cvxqop.problem.records.outputs import Outputs
+from cvxqop.problem.records.rows import Rows
 
 __all__ = ["ERM", "Constants", "RowParts", "Texts"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from cvxqop.errors import OptionError
 from cvxqop.problem.glm_atom import MARGIN_LOSSES, GLMLoss
-from cvxqop.problem.losses import ScalarLoss
+from cvxqop.problem.losses.scalar import ScalarLoss
 
 __all__ = ["GLMLoss", "glm_loss"]
 

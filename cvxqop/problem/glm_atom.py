@@ -13,10 +13,11 @@ from cvxpy.atoms.atom import Atom
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
-from cvxqop.problem.blocks import as_records
-from cvxqop.problem.forms import as_numbers, is_boolean, is_list_of_numbers
-from cvxqop.problem.losses import ScalarLoss, huber, logistic, squared, squared_hinge
-from cvxqop.problem.pieces import (
+from cvxqop.problem.losses.scalar import ScalarLoss, huber, logistic, squared, squared_hinge
+from cvxqop.problem.reading.public import Stacking, affine_map
+from cvxqop.problem.records.blocks import as_records
+from cvxqop.problem.records.forms import as_numbers, is_boolean, is_list_of_numbers
+from cvxqop.problem.records.pieces import (
     Column,
     LabelLeaf,
     Leaf,
@@ -27,8 +28,7 @@ from cvxqop.problem.pieces import (
     product,
     total,
 )
-from cvxqop.problem.public import Stacking, affine_map
-from cvxqop.problem.rows import AffineRows
+from cvxqop.problem.records.rows import AffineRows
 
 __all__ = ["MARGIN_LOSSES", "GLMLoss"]
 

@@ -10,7 +10,7 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop.solve import feasibility
+from cvxqop.solve.rest import feasibility
 
 __all__ = ["Answer"]
 

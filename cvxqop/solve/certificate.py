@@ -32,8 +32,8 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cholesky
 from scipy.linalg.lapack import dtrtrs
 
-from cvxqop.solve.quadratic import EPS, Evaluation, Smooth
-from cvxqop.solve.rest import Candidate
+from cvxqop.solve.rest.rest import Candidate
+from cvxqop.solve.smooth.quadratic import EPS, Evaluation, Smooth
 
 __all__ = ["Certificate", "Curvature", "certify", "localised", "smallest", "theta_form"]
 

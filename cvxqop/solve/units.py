@@ -14,8 +14,8 @@ import cvxpy as cp
 import numpy as np
 
 from cvxqop import _cvxpy
-from cvxqop.solve.finite import bounded
-from cvxqop.solve.quadratic import Quadratic
+from cvxqop.solve.rest.finite import bounded
+from cvxqop.solve.smooth.quadratic import Quadratic
 
 __all__ = ["Rescaled", "power_of_two", "rescaled", "size_of"]
 

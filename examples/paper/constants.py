@@ -17,7 +17,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 import cvxqop
-from cvxqop.privacy import paper, spectral
+from cvxqop.privacy.paper import profile as paper
+from cvxqop.privacy.wishart import spectral
 
 FIXED, BEST = (0.5, 1e-2), (1.0, 1e-6)
 CURVES = {

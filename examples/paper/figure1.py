@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, softmax
 
 import cvxqop
-from cvxqop.privacy import paper
+from cvxqop.privacy.paper import profile as paper
 
 EPSILONS = (1.0, 2.0, 3.0, 4.0)
 CURVES = {

@@ -14,7 +14,7 @@ import numpy as np
 import published
 
 import cvxqop
-from cvxqop.privacy import paper
+from cvxqop.privacy.paper import profile as paper
 
 BOUND = 4 * published.ROW_NORM  # |y| ≤ 20, four deviations of x'θ; public, records are cut to it
 TARGETS = cvxqop.Bounds(row_norm=published.ROW_NORM, offset=BOUND)

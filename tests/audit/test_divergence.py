@@ -13,8 +13,8 @@ from cvxqop.audit.exact import grid
 from cvxqop.audit.neighbours import INTERPOLATING, LOSSES, PAIRS
 from cvxqop.audit.objective import Objective
 from cvxqop.audit.suite import Row
+from cvxqop.privacy.accounting.profile import gaussian_profile
 from cvxqop.privacy.noise import Randomness
-from cvxqop.privacy.profile import gaussian_profile
 
 PAIR = {pair.name: pair for pair in PAIRS}
 LOSS = {loss.name: loss for loss in LOSSES}

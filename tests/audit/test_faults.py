@@ -17,12 +17,12 @@ from cvxqop.audit.loss_divergence import loss_divergence
 from cvxqop.audit.neighbours import LOSSES, MULTINOMIAL, PAIRS
 from cvxqop.audit.suite import Row, audit
 from cvxqop.audit.wide import pushed, wide_rows
-from cvxqop.privacy import wishart
-from cvxqop.privacy.calibrated_wishart import CalibratedWishart
 from cvxqop.privacy.noise import Randomness, SeededNoise
 from cvxqop.privacy.release import GaussianRelease
+from cvxqop.privacy.wishart import ensemble as wishart
+from cvxqop.privacy.wishart.calibrated import CalibratedWishart
 from cvxqop.problem.erm import ERM
-from cvxqop.problem.multinomial import Multinomial
+from cvxqop.problem.losses.multinomial import Multinomial
 
 PAIR = {pair.name: pair for pair in PAIRS}
 SQUARED, LOGISTIC, HUBER = LOSSES

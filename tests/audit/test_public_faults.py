@@ -15,8 +15,8 @@ from cvxqop.audit import Call, divergence, lower_bound
 from cvxqop.audit.neighbours import PAIRS, R
 from cvxqop.audit.public_data import BOUNDED, CONSTRAINED
 from cvxqop.audit.row import Row
-from cvxqop.problem import analysis
-from cvxqop.problem.snapshot import Snapshot
+from cvxqop.problem.private.snapshot import Snapshot
+from cvxqop.problem.reading import analysis
 
 PAIR = {pair.name: pair for pair in PAIRS}
 RISK = 1e-8

@@ -15,8 +15,8 @@ from cvxqop.audit.neighbours import MULTINOMIAL, PAIRS
 from cvxqop.audit.row import Row
 from cvxqop.audit.softmax import SoftmaxObjective, contrasts
 from cvxqop.audit.wide import pushed
+from cvxqop.privacy.accounting.profile import gaussian_profile
 from cvxqop.privacy.noise import Randomness
-from cvxqop.privacy.profile import gaussian_profile
 
 PAIR = {pair.name: pair for pair in PAIRS}
 TWO, THREE = MULTINOMIAL

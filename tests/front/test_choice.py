@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import cvxqop
-from cvxqop.privacy.gaussian import CalibratedGaussian
-from cvxqop.privacy.linear import CalibratedLinear
+from cvxqop.privacy.gaussian.options import CalibratedGaussian
+from cvxqop.privacy.linear.options import CalibratedLinear
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(-0.4, 0.4, (3000, 4))

@@ -9,7 +9,7 @@ from scipy.special import expit
 
 import cvxqop
 from cvxqop.privacy.noise import Randomness
-from cvxqop.problem.losses import ScalarLoss
+from cvxqop.problem.losses.scalar import ScalarLoss
 
 pytestmark = pytest.mark.blas
 

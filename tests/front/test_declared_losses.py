@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 import cvxqop
 from cvxqop.declaring import declared_sensitivity
 from cvxqop.privacy.noise import Randomness
-from cvxqop.problem.declared_reading import read_declared
+from cvxqop.problem.reading.declared_reading import read_declared
 from cvxqop.settings import Settings
 
 PAY = {"epsilon": 1.0, "delta": 1e-6}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cvxqop
-from cvxqop.solve.finite import bounded
+from cvxqop.solve.rest.finite import bounded
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.5, 0.5, (400, 3))

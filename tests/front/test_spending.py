@@ -49,7 +49,7 @@ def test_charges_and_refuses(monkeypatch):
 
 def test_gaussian_releases_compose_exactly():
     """Two μ-GDP releases are sqrt(2) μ-GDP: more than basic composition would allow."""
-    from cvxqop.privacy.profile import gaussian_profile
+    from cvxqop.privacy.accounting.profile import gaussian_profile
 
     budget = cvxqop.Budget(epsilon=2.0, delta=1e-5)
     task, _ = problem()
@@ -86,7 +86,7 @@ def test_a_failure_on_records_is_charged_and_says_nothing(monkeypatch):
     def fails(*_, **__):
         raise np.linalg.LinAlgError("3-th leading minor not positive definite")
 
-    monkeypatch.setattr("cvxqop.solve.stotos.solve_stotos", fails)
+    monkeypatch.setattr("cvxqop.solve.engines.stotos.solve_stotos", fails)
     budget, theta = cvxqop.Budget(epsilon=1.0, delta=1e-6), cp.Variable(3)
     task = cp.Problem(cp.Minimize(cp.sum(cp.huber(X @ theta - Y))))
     with pytest.raises(cvxqop.AccuracyError, match="the solver failed") as caught:

@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from cvxqop.errors import BudgetError, CalibrationError, OptionError
-from cvxqop.privacy import ledger, wishart
+from cvxqop.privacy import ledger
+from cvxqop.privacy.accounting.composition import Curve, compose
+from cvxqop.privacy.accounting.profile import gaussian_mu, gaussian_profile
 from cvxqop.privacy.budget import Budget
-from cvxqop.privacy.composition import Curve, compose
 from cvxqop.privacy.curves import curves_of
-from cvxqop.privacy.gaussian import Gaussian
-from cvxqop.privacy.linear import Linear
+from cvxqop.privacy.gaussian.options import Gaussian
+from cvxqop.privacy.linear.options import Linear
 from cvxqop.privacy.mechanism import Sensitivity
-from cvxqop.privacy.profile import gaussian_mu, gaussian_profile
-from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.privacy.wishart import ensemble as wishart
+from cvxqop.privacy.wishart.options import Wishart
 
 
 def sensitivity(**changes):

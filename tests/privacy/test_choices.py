@@ -2,11 +2,13 @@
 
 import pytest
 
-from cvxqop.privacy import gaussian, release, shares, truncated_choice, utility
-from cvxqop.privacy.gaussian import Gaussian
-from cvxqop.privacy.linear import Linear
+from cvxqop.privacy import release, shares, utility
+from cvxqop.privacy.gaussian import options as gaussian
+from cvxqop.privacy.gaussian import truncated_choice
+from cvxqop.privacy.gaussian.options import Gaussian
+from cvxqop.privacy.linear.options import Linear
 from cvxqop.privacy.mechanism import Sensitivity
-from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.privacy.wishart.options import Wishart
 
 OTHERS = {
     "RELEASE_PART": ((release, gaussian, utility), (2.0, 60.0)),

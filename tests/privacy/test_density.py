@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from densities import density_1d, density_2d, grid_1d, grid_2d, hockey_stick
 
-from cvxqop.privacy import wishart
+from cvxqop.privacy.wishart import ensemble as wishart
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0)
 

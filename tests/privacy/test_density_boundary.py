@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy.stats import gamma
 
-from cvxqop.privacy import wishart
-from cvxqop.privacy.linear import CalibratedLinear
+from cvxqop.privacy.linear.options import CalibratedLinear
 from cvxqop.privacy.mechanism import Sensitivity
+from cvxqop.privacy.wishart import ensemble as wishart
 
 
 def ball(p):

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from densities import hockey_stick
 
-from cvxqop.privacy.linear import CalibratedLinear
+from cvxqop.privacy.linear.options import CalibratedLinear
 from cvxqop.privacy.mechanism import Sensitivity
-from cvxqop.problem.clipping import ClippedRows
-from cvxqop.problem.cut_loss import CutLoss, CutRows
-from cvxqop.problem.losses import ScalarLoss, squared
-from cvxqop.problem.rows import ArrayRows
+from cvxqop.problem.losses.cut_loss import CutLoss, CutRows
+from cvxqop.problem.losses.scalar import ScalarLoss, squared
+from cvxqop.problem.records.clipping import ClippedRows
+from cvxqop.problem.records.rows import ArrayRows
 
 LOG_COSH = ScalarLoss(
     "log-cosh",

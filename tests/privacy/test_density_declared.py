@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from densities import density_2d, grid_2d, hockey_stick
 
-from cvxqop.privacy import spectral
-from cvxqop.privacy.profile import gaussian_profile
+from cvxqop.privacy.accounting.profile import gaussian_profile
+from cvxqop.privacy.wishart import spectral
 
 CASES = {
     "add": ([], [[0.8, 0.6], [-0.6, 0.8]]),

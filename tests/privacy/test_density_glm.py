@@ -8,7 +8,7 @@ import pytest
 from densities import density_1d, density_2d, grid_1d, grid_2d, hockey_stick
 from scipy.signal import fftconvolve
 
-from cvxqop.privacy import wishart
+from cvxqop.privacy.wishart import ensemble as wishart
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0)
 NOISE = {"sigma2": 0.8, "guard": 1.5}

@@ -12,7 +12,7 @@ from densities import density_1d, density_2d, grid_1d, grid_2d, hockey_stick
 from scipy.signal import fftconvolve
 
 from cvxqop.privacy.mechanism import Sensitivity
-from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.privacy.wishart.options import Wishart
 
 EPSILONS = (0.0, 0.02, 0.05, 0.1, 0.25, 1.0)
 DELTA = 0.05

@@ -9,11 +9,11 @@ import math
 
 import pytest
 
+from cvxqop.privacy.accounting.profile import gaussian_mu, gaussian_profile
 from cvxqop.privacy.budget import Budget
-from cvxqop.privacy.gaussian import Gaussian
+from cvxqop.privacy.gaussian.options import Gaussian
 from cvxqop.privacy.grid import ENLARGED
 from cvxqop.privacy.mechanism import Sensitivity
-from cvxqop.privacy.profile import gaussian_mu, gaussian_profile
 from cvxqop.privacy.release import GaussianRelease
 
 dp_accounting = pytest.importorskip(

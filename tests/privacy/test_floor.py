@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from cvxqop.errors import CalibrationError
-from cvxqop.privacy.gaussian import Gaussian
+from cvxqop.privacy.gaussian.options import Gaussian
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.noise import SeededNoise
 from cvxqop.privacy.shares import centred_risk, repair_risk
-from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.privacy.wishart.options import Wishart
 
 pytestmark = pytest.mark.blas
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from cvxqop.errors import CalibrationError, OptionError
-from cvxqop.privacy.gaussian import CalibratedGaussian, Gaussian
+from cvxqop.privacy.accounting.profile import gaussian_profile
+from cvxqop.privacy.gaussian.options import CalibratedGaussian, Gaussian
 from cvxqop.privacy.grid import ENLARGED
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.noise import SeededNoise
-from cvxqop.privacy.profile import gaussian_profile
 from cvxqop.privacy.shares import gaussian_shares, quadratic_risk
 
 

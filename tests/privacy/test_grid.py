@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvxqop.privacy.gaussian import Gaussian
+from cvxqop.privacy.accounting.profile import gaussian_profile
+from cvxqop.privacy.gaussian.options import Gaussian
 from cvxqop.privacy.grid import ENLARGED, Grid, spacing
 from cvxqop.privacy.mechanism import Sensitivity
-from cvxqop.privacy.profile import gaussian_profile
-from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.privacy.wishart.options import Wishart
 
 
 @given(

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom, wishart
 
+from cvxqop.privacy.accounting.smallest_eigenvalue import smallest_eigenvalue_quantile
 from cvxqop.privacy.mechanism import Sensitivity
-from cvxqop.privacy.smallest_eigenvalue import smallest_eigenvalue_quantile
-from cvxqop.privacy.spectral import spectral_epsilon
-from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.privacy.wishart.options import Wishart
+from cvxqop.privacy.wishart.spectral import spectral_epsilon
 
 D, M, K = 6, 9.5, 3
 SIGMA2 = 3.0

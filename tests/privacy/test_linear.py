@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvxqop.errors import CalibrationError, OptionError
-from cvxqop.privacy.linear import CalibratedLinear, Linear
-from cvxqop.privacy.linear_profile import largest_shift, linear_profile
+from cvxqop.privacy.linear.options import CalibratedLinear, Linear
+from cvxqop.privacy.linear.profile import largest_shift, linear_profile
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.noise import SeededNoise
 

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvxqop.errors import CalibrationError, OptionError
-from cvxqop.privacy.gaussian import Gaussian
-from cvxqop.privacy.linear import Linear
+from cvxqop.privacy.gaussian.options import Gaussian
+from cvxqop.privacy.linear.options import Linear
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.noise import SeededNoise
 from cvxqop.privacy.utility import choose_wishart
-from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.privacy.wishart.options import Wishart
 
 
 def sensitivity(**changes):

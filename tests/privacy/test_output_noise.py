@@ -5,10 +5,10 @@ import pytest
 from scipy.stats import chi2, norm
 
 from cvxqop.errors import CalibrationError
-from cvxqop.privacy.gaussian import Gaussian
+from cvxqop.privacy.gaussian.options import Gaussian
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.noise import SeededNoise
-from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.privacy.wishart.options import Wishart
 
 KAPPA, R, B = 2.0, 1.5, 0.4
 

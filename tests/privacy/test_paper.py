@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvxqop.errors import CalibrationError, OptionError
-from cvxqop.privacy import paper, wishart
+from cvxqop.privacy.paper import profile as paper
+from cvxqop.privacy.wishart import ensemble as wishart
 
 
 def arguments(**changes):

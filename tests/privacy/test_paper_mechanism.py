@@ -9,14 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvxqop.errors import CalibrationError, OptionError
-from cvxqop.privacy import paper, spectral, wishart
+from cvxqop.privacy.accounting.profile import gaussian_profile
 from cvxqop.privacy.budget import Budget
 from cvxqop.privacy.curves import curves_of
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.noise import SeededNoise
-from cvxqop.privacy.paper_mechanism import CalibratedPaper
-from cvxqop.privacy.profile import gaussian_profile
-from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.privacy.paper import profile as paper
+from cvxqop.privacy.paper.calibrated import CalibratedPaper
+from cvxqop.privacy.wishart import ensemble as wishart
+from cvxqop.privacy.wishart import spectral
+from cvxqop.privacy.wishart.options import Wishart
 
 
 def bounds(d=10, eta=0.0, **changes):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvxqop.errors import CalibrationError
-from cvxqop.privacy.profile import check_privacy, gaussian_mu, gaussian_profile
+from cvxqop.privacy.accounting.profile import check_privacy, gaussian_mu, gaussian_profile
 
 
 def exact(epsilon, mu):

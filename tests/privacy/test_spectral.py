@@ -12,17 +12,18 @@ from hypothesis import strategies as st
 from scipy.special import gammainc
 
 from cvxqop.errors import CalibrationError
-from cvxqop.privacy import spectral, wishart
-from cvxqop.privacy.mechanism import Sensitivity
-from cvxqop.privacy.smallest_eigenvalue import (
+from cvxqop.privacy.accounting.smallest_eigenvalue import (
     edelman_log_constant,
     log_eigenvalue_density,
     log_lower_gamma,
     smallest_eigenvalue_quantile,
     smallest_eigenvalue_tail,
 )
-from cvxqop.privacy.spectral_mechanism import CalibratedSpectral
-from cvxqop.privacy.wishart_mechanism import Wishart
+from cvxqop.privacy.mechanism import Sensitivity
+from cvxqop.privacy.wishart import ensemble as wishart
+from cvxqop.privacy.wishart import spectral
+from cvxqop.privacy.wishart.options import Wishart
+from cvxqop.privacy.wishart.spectral_mechanism import CalibratedSpectral
 
 
 def sensitivity(**changes):

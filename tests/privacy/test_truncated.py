@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from cvxqop.errors import CalibrationError
-from cvxqop.privacy.gaussian import Gaussian
+from cvxqop.privacy.accounting.oscillator import edge, eigenvalue_tail, log_density, simple_tail
+from cvxqop.privacy.accounting.profile import gaussian_profile
+from cvxqop.privacy.gaussian.options import Gaussian
+from cvxqop.privacy.gaussian.symmetric import symmetric_noise
+from cvxqop.privacy.gaussian.truncated import CalibratedTruncatedGaussian, shift_profile
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.noise import SeededNoise
-from cvxqop.privacy.oscillator import edge, eigenvalue_tail, log_density, simple_tail
-from cvxqop.privacy.profile import gaussian_profile
-from cvxqop.privacy.symmetric import symmetric_noise
-from cvxqop.privacy.truncated import CalibratedTruncatedGaussian, shift_profile
 
 SQUARE_POINTS, SQUARE_WEIGHTS = np.polynomial.legendre.leggauss(400)
 

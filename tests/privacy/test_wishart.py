@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, kstest
 
 from cvxqop.errors import CalibrationError
-from cvxqop.privacy import wishart
+from cvxqop.privacy.accounting.profile import gaussian_profile
 from cvxqop.privacy.noise import SeededNoise
-from cvxqop.privacy.profile import gaussian_profile
+from cvxqop.privacy.wishart import ensemble as wishart
 
 
 @pytest.mark.parametrize("direction", ["add", "remove"])

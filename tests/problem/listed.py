@@ -8,8 +8,8 @@ import cvxpy as cp
 
 from cvxqop._cvxpy import holdings
 from cvxqop.errors import ProblemError
-from cvxqop.problem.private import match
-from cvxqop.problem.public import is_plain, is_plain_identity
+from cvxqop.problem.private.data import match
+from cvxqop.problem.reading.public import is_plain, is_plain_identity
 
 __all__ = ["public_of"]
 

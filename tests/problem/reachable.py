@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from cvxqop.problem.pieces import Leaf
+from cvxqop.problem.records.pieces import Leaf
 
 __all__ = ["fingerprint", "numbers_of"]
 

@@ -10,10 +10,10 @@ import pytest
 import scipy.sparse as sp
 
 from cvxqop.errors import ProblemError
-from cvxqop.problem.analysis import read
 from cvxqop.problem.bounds import Bounds
-from cvxqop.problem.declared import Declared
-from cvxqop.problem.declared_reading import read_declared
+from cvxqop.problem.losses.declared import Declared
+from cvxqop.problem.reading.analysis import read
+from cvxqop.problem.reading.declared_reading import read_declared
 
 D, GROUPS = 3, 4
 ADJACENCIES = ("replace_one", "add_remove")

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from cvxqop.errors import OptionError, ProblemError
-from cvxqop.problem.analysis import read, read_expression
+from cvxqop.problem.reading.analysis import read, read_expression
 
 from .listed import public_of
 

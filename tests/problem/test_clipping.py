@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from cvxqop.errors import OptionError, ProblemError
-from cvxqop.problem.clipping import ClippedRows
-from cvxqop.problem.rows import ArrayRows
+from cvxqop.problem.records.clipping import ClippedRows
+from cvxqop.problem.records.rows import ArrayRows
 
 pytestmark = pytest.mark.blas
 

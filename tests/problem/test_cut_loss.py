@@ -6,12 +6,12 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import expit, xlog1py, xlogy
 
-from cvxqop.problem.analysis import read
 from cvxqop.problem.bounds import Bounds
-from cvxqop.problem.clipping import ClippedRows
-from cvxqop.problem.cut_loss import CutLoss, CutRows
-from cvxqop.problem.losses import ScalarLoss, huber, logistic, squared, squared_hinge
-from cvxqop.problem.rows import ArrayRows
+from cvxqop.problem.losses.cut_loss import CutLoss, CutRows
+from cvxqop.problem.losses.scalar import ScalarLoss, huber, logistic, squared, squared_hinge
+from cvxqop.problem.reading.analysis import read
+from cvxqop.problem.records.clipping import ClippedRows
+from cvxqop.problem.records.rows import ArrayRows
 
 pytestmark = pytest.mark.blas
 

@@ -6,8 +6,8 @@ import pytest
 import scipy.sparse as sp
 
 from cvxqop.errors import OptionError, ProblemError
-from cvxqop.problem.declared import Declared
-from cvxqop.problem.declared_reading import read_declared
+from cvxqop.problem.losses.declared import Declared
+from cvxqop.problem.reading.declared_reading import read_declared
 
 from .listed import public_of
 

@@ -7,9 +7,9 @@ import re
 import cvxpy as cp
 import numpy as np
 
-from cvxqop.problem.analysis import read
 from cvxqop.problem.describe import describe
 from cvxqop.problem.glm import glm_loss
+from cvxqop.problem.reading.analysis import read
 
 rng = np.random.default_rng(0)
 N, D = 11, 3

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from cvxqop.errors import OptionError, ProblemError
-from cvxqop.problem.analysis import read
 from cvxqop.problem.bounds import Bounds
+from cvxqop.problem.reading.analysis import read
 
 from .listed import public_of
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import cvxqop
-from cvxqop.problem.analysis import read
 from cvxqop.problem.bounds import Bounds
+from cvxqop.problem.reading.analysis import read
 
 rng = np.random.default_rng(0)
 N, D = 40, 3

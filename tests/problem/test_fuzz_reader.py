@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
 from cvxqop.errors import OptionError, ProblemError
-from cvxqop.problem.analysis import read
 from cvxqop.problem.describe import describe
+from cvxqop.problem.reading.analysis import read
 
 from .listed import public_of
 from .objectives import FORMS, World

@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse as sp
 
 from cvxqop.errors import OptionError, ProblemError
-from cvxqop.problem.analysis import read, read_expression
 from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.glm import glm_loss
+from cvxqop.problem.reading.analysis import read, read_expression
 
 from .test_losses import LOG_COSH
 

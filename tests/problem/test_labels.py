@@ -8,9 +8,9 @@ import pytest
 import scipy.sparse as sp
 
 from cvxqop.errors import ProblemError
-from cvxqop.problem.analysis import read
 from cvxqop.problem.bounds import Bounds
-from cvxqop.problem.losses import logistic
+from cvxqop.problem.losses.scalar import logistic
+from cvxqop.problem.reading.analysis import read
 
 from .conftest import value_of
 

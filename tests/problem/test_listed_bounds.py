@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from cvxqop.errors import ProblemError
-from cvxqop.problem.analysis import read
+from cvxqop.problem.reading.analysis import read
 
 ADJACENCIES = ("add_remove", "replace_one")
 

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 
 import cvxqop
 from cvxqop.errors import ProblemError
-from cvxqop.problem.analysis import read
 from cvxqop.problem.bounds import Bounds
+from cvxqop.problem.reading.analysis import read
 
 D = 3
 ADJACENCIES = ("replace_one", "add_remove")

@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from cvxqop.problem.losses import ScalarLoss, huber, logistic, squared, squared_hinge
+from cvxqop.problem.losses.scalar import ScalarLoss, huber, logistic, squared, squared_hinge
 
 LOG_COSH = ScalarLoss(
     "log-cosh",

@@ -15,9 +15,9 @@ import scipy.sparse as sp
 
 import cvxqop
 from cvxqop.errors import ProblemError
-from cvxqop.problem.analysis import read
-from cvxqop.problem.declared import Declared
-from cvxqop.problem.declared_reading import read_declared
+from cvxqop.problem.losses.declared import Declared
+from cvxqop.problem.reading.analysis import read
+from cvxqop.problem.reading.declared_reading import read_declared
 
 from .listed import public_of
 from .objectives import World

@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 from cvxqop.errors import ProblemError
-from cvxqop.problem.analysis import read
 from cvxqop.problem.bounds import Bounds
+from cvxqop.problem.reading.analysis import read
 
 N = 3
 t = cp.Variable(N, name="t")

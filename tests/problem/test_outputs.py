@@ -8,11 +8,11 @@ import pytest
 import scipy.sparse as sp
 
 from cvxqop.errors import ProblemError
-from cvxqop.problem.analysis import read
 from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.describe import describe
-from cvxqop.problem.multinomial import Multinomial
-from cvxqop.problem.output_clipping import nearest_probabilities
+from cvxqop.problem.losses.multinomial import Multinomial
+from cvxqop.problem.reading.analysis import read
+from cvxqop.problem.records.output_clipping import nearest_probabilities
 
 from .listed import public_of
 

@@ -8,9 +8,9 @@ import pytest
 import scipy.sparse as sp
 
 from cvxqop.errors import ProblemError
-from cvxqop.problem.analysis import read
 from cvxqop.problem.bounds import Bounds
-from cvxqop.problem.private import match
+from cvxqop.problem.private.data import match
+from cvxqop.problem.reading.analysis import read
 
 rng = np.random.default_rng(0)
 X, Y = rng.standard_normal((6, 3)), rng.standard_normal(6)

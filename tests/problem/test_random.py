@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from cvxqop.problem.analysis import read_expression
+from cvxqop.problem.reading.analysis import read_expression
 
 from .listed import public_of
 

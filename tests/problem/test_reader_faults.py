@@ -17,12 +17,12 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from cvxqop.problem import affine, analysis, assemble, matrix, output_reader, terms
-from cvxqop.problem.affine import AffineReader
-from cvxqop.problem.losses import huber, squared
-from cvxqop.problem.matrix import MatrixReader
-from cvxqop.problem.rows import AffineRows
-from cvxqop.problem.weights import Weight
+from cvxqop.problem.losses.scalar import huber, squared
+from cvxqop.problem.reading import affine, analysis, assemble, matrix, output_reader, terms
+from cvxqop.problem.reading.affine import AffineReader
+from cvxqop.problem.reading.matrix import MatrixReader
+from cvxqop.problem.reading.weights import Weight
+from cvxqop.problem.records.rows import AffineRows
 
 from .recipes import LINEAR, LOSSES, SPELLINGS, TERMS, arguments
 from .test_fuzz_reader import examine, problems

@@ -9,7 +9,7 @@ import pytest
 
 from cvxqop import Bounds, CommonMinimizer, Declared, glm_loss, plan
 from cvxqop.errors import OptionError, ProblemError
-from cvxqop.problem.analysis import read
+from cvxqop.problem.reading.analysis import read
 
 rng = np.random.default_rng(3)
 N, D = 12, 3

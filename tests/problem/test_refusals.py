@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from cvxpy.transforms.partial_optimize import partial_optimize
 
 from cvxqop.errors import ProblemError
-from cvxqop.problem.analysis import read
+from cvxqop.problem.reading.analysis import read
 
 from .listed import public_of
 

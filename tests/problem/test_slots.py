@@ -17,11 +17,11 @@ from cvxpy.atoms.atom import Atom
 from cvxpy.constraints.constraint import Constraint
 from cvxpy.expressions.leaf import Leaf
 
-from cvxqop._holdings import KNOWN, holdings
+from cvxqop._cvxpy.holdings import KNOWN, holdings
 from cvxqop.errors import ProblemError
-from cvxqop.problem.analysis import read
 from cvxqop.problem.bounds import Bounds
-from cvxqop.problem.private import match
+from cvxqop.problem.private.data import match
+from cvxqop.problem.reading.analysis import read
 
 from .reachable import fingerprint
 from .slots import ATOMS, CONSTRAINTS, FORMS, LEAVES, OTHER, Room

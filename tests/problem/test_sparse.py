@@ -8,12 +8,12 @@ import pytest
 import scipy.sparse as sp
 
 from cvxqop.errors import PrivacyWarning
-from cvxqop.problem.analysis import read
 from cvxqop.problem.bounds import Bounds
-from cvxqop.problem.clipping import ClippedRows, row_squares
 from cvxqop.problem.glm import glm_loss
-from cvxqop.problem.rows import ArrayRows
-from cvxqop.problem.sparse import canonical
+from cvxqop.problem.reading.analysis import read
+from cvxqop.problem.records.clipping import ClippedRows, row_squares
+from cvxqop.problem.records.rows import ArrayRows
+from cvxqop.problem.records.sparse import canonical
 
 pytestmark = pytest.mark.blas
 

@@ -11,8 +11,8 @@ import pytest
 import scipy.sparse as sp
 
 from cvxqop.errors import ProblemError
-from cvxqop.problem.analysis import read
 from cvxqop.problem.bounds import Bounds
+from cvxqop.problem.reading.analysis import read
 
 N, D = 6, 3
 rng = np.random.default_rng(8)

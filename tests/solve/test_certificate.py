@@ -12,11 +12,11 @@ import pytest
 from instances import HUBER, LOGISTIC, SQUARED, SQUARED_HINGE, ArrayRows, wishart
 
 from cvxqop.solve.certificate import Curvature, certify, localised
-from cvxqop.solve.finite_sum import FiniteSum
-from cvxqop.solve.monitor import Goal, Monitor
-from cvxqop.solve.newton import judge, minimise_sum
-from cvxqop.solve.prox import split
-from cvxqop.solve.quadratic import Quadratic
+from cvxqop.solve.engines.monitor import Goal, Monitor
+from cvxqop.solve.engines.newton import judge, minimise_sum
+from cvxqop.solve.rest.prox import split
+from cvxqop.solve.smooth.finite_sum import FiniteSum
+from cvxqop.solve.smooth.quadratic import Quadratic
 
 pytestmark = pytest.mark.blas
 

@@ -11,19 +11,19 @@ from instances import HUBER, LOGISTIC, SQUARED_HINGE, ArrayRows, wishart
 
 from cvxqop.errors import OptionError
 from cvxqop.solve.certificate import Curvature, certify, localised
-from cvxqop.solve.cone_checks import check_cone_engine
-from cvxqop.solve.cone_engine import nearest, solve_over_cones
-from cvxqop.solve.cone_solvers import run_clarabel
-from cvxqop.solve.conic import stacked
-from cvxqop.solve.finite_sum import FiniteSum
-from cvxqop.solve.function import PerturbedFunction
-from cvxqop.solve.monitor import Monitor
-from cvxqop.solve.multinomial import SoftmaxSum
-from cvxqop.solve.program import Program
-from cvxqop.solve.proximal_newton import _Engine
-from cvxqop.solve.quadratic_terms import quadratic_terms
-from cvxqop.solve.refinement import refine
-from cvxqop.solve.standard_form import standard_form
+from cvxqop.solve.cones.checks import check_cone_engine
+from cvxqop.solve.cones.engine import nearest, solve_over_cones
+from cvxqop.solve.cones.program import Program
+from cvxqop.solve.cones.refinement import refine
+from cvxqop.solve.cones.solvers import run_clarabel
+from cvxqop.solve.cones.standard_form import standard_form
+from cvxqop.solve.engines.conic import stacked
+from cvxqop.solve.engines.monitor import Monitor
+from cvxqop.solve.engines.proximal_newton import _Engine
+from cvxqop.solve.rest.quadratic_terms import quadratic_terms
+from cvxqop.solve.smooth.finite_sum import FiniteSum
+from cvxqop.solve.smooth.function import PerturbedFunction
+from cvxqop.solve.smooth.softmax import SoftmaxSum
 
 # CVXPY's own solves at tight tolerances, and its towers of cones for p = π.
 pytestmark = [

@@ -6,9 +6,9 @@ import pytest
 from cvxpy.transforms.indicator import indicator
 from instances import LOGISTIC, ArrayRows
 
-from cvxqop.solve.cone_engine import nearest, solve_over_cones
-from cvxqop.solve.finite_sum import FiniteSum
-from cvxqop.solve.quadratic import Quadratic
+from cvxqop.solve.cones.engine import nearest, solve_over_cones
+from cvxqop.solve.smooth.finite_sum import FiniteSum
+from cvxqop.solve.smooth.quadratic import Quadratic
 
 # CVXPY's own solves at tight tolerances.
 pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")

@@ -4,11 +4,11 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from cvxqop.solve import exponential_cone as exponential
-from cvxqop.solve.cone_projections import matrix, vector
-from cvxqop.solve.cones import Cones
-from cvxqop.solve.standard_form import standard_form
-from cvxqop.solve.terms import NotSplittable
+from cvxqop.solve.cones import exponential_cone as exponential
+from cvxqop.solve.cones.cones import Cones
+from cvxqop.solve.cones.projections import matrix, vector
+from cvxqop.solve.cones.standard_form import standard_form
+from cvxqop.solve.rest.terms import NotSplittable
 
 CONES = Cones.of(2, 3, [4, 3], [3], 2)
 WITH_POWER = Cones.of(2, 3, [4, 3], [3], 2, [0.4])

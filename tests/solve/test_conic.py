@@ -6,8 +6,8 @@ import pytest
 from cvxpy.error import SolverError
 
 from cvxqop.errors import OptionError, ProblemError
-from cvxqop.solve.conic import check_feasible, check_solver, solve_conic
-from cvxqop.solve.quadratic import Quadratic
+from cvxqop.solve.engines.conic import check_feasible, check_solver, solve_conic
+from cvxqop.solve.smooth.quadratic import Quadratic
 
 pytestmark = pytest.mark.blas
 

@@ -11,9 +11,9 @@ from cvxpy.error import SolverError
 
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.solve import solvers
-from cvxqop.solve.conic import check_solver, solve_conic
-from cvxqop.solve.feasibility import ABSOLUTE, RELATIVE, fault
-from cvxqop.solve.quadratic import Quadratic
+from cvxqop.solve.engines.conic import check_solver, solve_conic
+from cvxqop.solve.rest.feasibility import ABSOLUTE, RELATIVE, fault
+from cvxqop.solve.smooth.quadratic import Quadratic
 
 X = cp.Variable(3, name="x")
 T = cp.Variable(name="t")
@@ -179,8 +179,8 @@ SILENT = """
 import sys
 {prelude}
 import cvxpy as cp, numpy as np
-from cvxqop.solve.conic import solve_conic
-from cvxqop.solve.quadratic import Quadratic
+from cvxqop.solve.engines.conic import solve_conic
+from cvxqop.solve.smooth.quadratic import Quadratic
 def attempt(H, rest, constraints, options):
     theta = cp.Variable(3)
     f = Quadratic(H, np.array([-3.0, 0.5, 1.0]), np.zeros(3))

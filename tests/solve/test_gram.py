@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from cvxqop.solve.gram import gram
-from cvxqop.solve.quadratic import Quadratic
+from cvxqop.solve.smooth.gram import gram
+from cvxqop.solve.smooth.quadratic import Quadratic
 
 pytestmark = pytest.mark.blas
 

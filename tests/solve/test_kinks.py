@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from instances import ArrayRows, Loss
 
-from cvxqop.solve.finite_sum import FiniteSum
-from cvxqop.solve.stotos import solve_stotos
+from cvxqop.solve.engines.stotos import solve_stotos
+from cvxqop.solve.smooth.finite_sum import FiniteSum
 
 pytestmark = pytest.mark.blas
 

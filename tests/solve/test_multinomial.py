@@ -6,8 +6,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
-from cvxqop.solve.multinomial import SoftmaxSum
-from cvxqop.solve.stotos import solve_stotos
+from cvxqop.solve.engines.stotos import solve_stotos
+from cvxqop.solve.smooth.softmax import SoftmaxSum
 
 pytestmark = pytest.mark.blas
 

@@ -6,9 +6,9 @@ import pytest
 from instances import LOGISTIC, SQUARED, ArrayRows, wishart
 
 from cvxqop.errors import AccuracyError
-from cvxqop.solve.finite_sum import FiniteSum
-from cvxqop.solve.monitor import PrecisionError
-from cvxqop.solve.stotos import solve_stotos
+from cvxqop.solve.engines.monitor import PrecisionError
+from cvxqop.solve.engines.stotos import solve_stotos
+from cvxqop.solve.smooth.finite_sum import FiniteSum
 
 pytestmark = pytest.mark.blas
 

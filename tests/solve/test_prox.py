@@ -8,10 +8,10 @@ import pytest
 from instances import wishart
 
 from cvxqop.errors import ProblemError
-from cvxqop.solve.conic import solve_conic
-from cvxqop.solve.prox import NotSplittable, split
-from cvxqop.solve.quadratic import Quadratic
-from cvxqop.solve.stotos import solve_stotos
+from cvxqop.solve.engines.conic import solve_conic
+from cvxqop.solve.engines.stotos import solve_stotos
+from cvxqop.solve.rest.prox import NotSplittable, split
+from cvxqop.solve.smooth.quadratic import Quadratic
 
 pytestmark = pytest.mark.blas
 

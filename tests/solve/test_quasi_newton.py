@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from cvxqop.errors import AccuracyError
-from cvxqop.solve.function import PerturbedFunction
-from cvxqop.solve.monitor import PrecisionError
-from cvxqop.solve.stotos import solve_stotos
+from cvxqop.solve.engines.monitor import PrecisionError
+from cvxqop.solve.engines.stotos import solve_stotos
+from cvxqop.solve.smooth.function import PerturbedFunction
 
 pytestmark = pytest.mark.blas
 

@@ -11,11 +11,11 @@ from instances import wishart
 from random_rest import rest
 
 from cvxqop.errors import CvxqopError
-from cvxqop.solve.agreement import Public, agrees
-from cvxqop.solve.conic import solve_conic
-from cvxqop.solve.prox import NotSplittable, split
-from cvxqop.solve.quadratic import Quadratic
-from cvxqop.solve.stotos import solve_stotos
+from cvxqop.solve.engines.conic import solve_conic
+from cvxqop.solve.engines.stotos import solve_stotos
+from cvxqop.solve.rest.agreement import Public, agrees
+from cvxqop.solve.rest.prox import NotSplittable, split
+from cvxqop.solve.smooth.quadratic import Quadratic
 
 TERMS = 2000 if os.environ.get("CVXQOP_FULL") else 150
 

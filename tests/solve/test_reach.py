@@ -4,8 +4,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from cvxqop.solve.prox import split
-from cvxqop.solve.reach import reach
+from cvxqop.solve.rest.prox import split
+from cvxqop.solve.rest.reach import reach
 
 pytestmark = pytest.mark.blas
 

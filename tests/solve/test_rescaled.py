@@ -4,8 +4,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from cvxqop.solve.conic import check_solver, solve_conic
-from cvxqop.solve.quadratic import Quadratic
+from cvxqop.solve.engines.conic import check_solver, solve_conic
+from cvxqop.solve.smooth.quadratic import Quadratic
 from cvxqop.solve.units import power_of_two, rescaled, size_of
 
 X, T = cp.Variable(4, name="x"), cp.Variable(4, name="t")

@@ -9,11 +9,11 @@ import scipy.sparse as sp
 from instances import HUBER, LOGISTIC, SQUARED, SQUARED_HINGE, ArrayRows, wishart
 
 from cvxqop.errors import AccuracyError, OptionError
-from cvxqop.solve.conic import solve_conic
-from cvxqop.solve.finite_sum import FiniteSum
-from cvxqop.solve.prox import split
-from cvxqop.solve.stochastic import PlainSteps, plain_step_length
-from cvxqop.solve.stotos import check_stotos, solve_stotos
+from cvxqop.solve.engines.conic import solve_conic
+from cvxqop.solve.engines.stochastic import PlainSteps, plain_step_length
+from cvxqop.solve.engines.stotos import check_stotos, solve_stotos
+from cvxqop.solve.rest.prox import split
+from cvxqop.solve.smooth.finite_sum import FiniteSum
 
 pytestmark = pytest.mark.blas
 

@@ -6,10 +6,10 @@ import pytest
 from instances import LOGISTIC, SQUARED_HINGE, ArrayRows, wishart
 
 from cvxqop.errors import AccuracyError
-from cvxqop.solve.finite_sum import FiniteSum
-from cvxqop.solve.function import PerturbedFunction
-from cvxqop.solve.monitor import PrecisionError
-from cvxqop.solve.stotos import solve_stotos
+from cvxqop.solve.engines.monitor import PrecisionError
+from cvxqop.solve.engines.stotos import solve_stotos
+from cvxqop.solve.smooth.finite_sum import FiniteSum
+from cvxqop.solve.smooth.function import PerturbedFunction
 
 STEPS = 300
 DRAWS = 12

@@ -5,8 +5,8 @@ import pytest
 from test_certificate import random_problem
 
 from cvxqop.solve.certificate import Curvature, smallest, theta_form
-from cvxqop.solve.stochastic import certified_point
-from cvxqop.solve.stotos import solve_stotos
+from cvxqop.solve.engines.stochastic import certified_point
+from cvxqop.solve.engines.stotos import solve_stotos
 
 pytestmark = pytest.mark.blas
 

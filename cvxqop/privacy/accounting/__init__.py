@@ -1,0 +1,1 @@
+"""Profiles, quadrature and composition."""

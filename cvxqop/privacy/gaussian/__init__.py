@@ -1,0 +1,1 @@
+"""The Gaussian ensemble: options, calibration, draws."""

@@ -1,0 +1,1 @@
+"""Linear objective perturbation: options, calibration, draws."""

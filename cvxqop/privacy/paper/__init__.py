@@ -1,0 +1,1 @@
+"""The calibration of Cortild and Cartis 2026 as published."""

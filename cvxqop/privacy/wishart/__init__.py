@@ -1,0 +1,1 @@
+"""The Wishart ensemble: options, calibration, draws."""

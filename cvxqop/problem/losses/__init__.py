@@ -1,0 +1,1 @@
+"""What one record adds to the objective."""

@@ -1,0 +1,1 @@
+"""What is private and what is public: lists, matches, and what a plan froze."""

@@ -1,0 +1,1 @@
+"""From a CVXPY expression to terms over records."""

@@ -1,0 +1,286 @@
+"""Reading a CVXPY problem: which terms are private, what their rows are, what is public."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import cvxpy as cp
+
+from cvxqop import _cvxpy
+from cvxqop.errors import OptionError, ProblemError
+from cvxqop.problem.describe import row_text
+from cvxqop.problem.erm import ERM, Texts
+from cvxqop.problem.private import listing
+from cvxqop.problem.private.data import PrivateData, match
+from cvxqop.problem.reading import checks, refusals
+from cvxqop.problem.reading.affine import AffineReader
+from cvxqop.problem.reading.assemble import Assembled, assemble
+from cvxqop.problem.reading.assemble_outputs import read_outputs
+from cvxqop.problem.reading.labels import check_signs
+from cvxqop.problem.reading.output_reader import outputs_of
+from cvxqop.problem.reading.public import Stacking
+from cvxqop.problem.reading.separable import SeparableReader
+from cvxqop.problem.reading.terms import TermReader
+from cvxqop.problem.reading.weights import scale_statement
+from cvxqop.problem.records.pieces import Piece
+
+__all__ = [
+    "counted_shapes",
+    "objective_and_constraints",
+    "private_data",
+    "read",
+    "read_expression",
+    "total",
+]
+
+_ADJACENCIES = ("replace_one", "add_remove")
+
+
+def read(
+    problem: cp.Problem,
+    private: Sequence[Any],
+    *,
+    public: Sequence[Any] = (),
+    adjacency: str = "replace_one",
+) -> ERM:
+    """Read a problem as private ERM.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+        Minimise private losses plus a public rest, subject to public constraints.
+    private : sequence
+        Arrays (matched by value, also transposed), ``cp.Constant`` or ``cp.Parameter`` (by
+        identity), each with one row a record.
+    public : sequence
+        Arrays that everyone may know, found likewise, and variables whose shape everyone may know.
+    adjacency : {"replace_one", "add_remove"}
+        What neighbouring data sets are; a mean and public arrays with one row a record have no
+        meaning under add_remove.
+
+    Raises
+    ------
+    ProblemError
+        If the problem is not of this form. The message names the term and the remedy.
+    """
+    objective, constraints = objective_and_constraints(problem)
+    return _read(objective, constraints, private, public, adjacency)
+
+
+def objective_and_constraints(problem: Any) -> tuple[Any, list[Any]]:
+    """The expression that a problem minimises, and its constraints; Maximize(e) is Minimize(−e).
+
+    Raises
+    ------
+    ProblemError
+        If it is no problem.
+    """
+    if not isinstance(problem, cp.Problem):
+        raise ProblemError(f"problem must be a cvxpy.Problem, not {type(problem).__name__}.")
+    objective = problem.objective.args[0]
+    if isinstance(problem.objective, cp.Maximize):
+        objective = _negated(objective)
+    return objective, list(problem.constraints)
+
+
+def _negated(node: Any) -> Any:
+    """−e, term by term, so that each is shown as it was written."""
+    if _cvxpy.kind(node) == "add":
+        return total([_negated(argument) for argument in node.args])
+    return node.args[0] if _cvxpy.kind(node) == "neg" else -node
+
+
+def read_expression(
+    expression: Any,
+    private: Sequence[Any],
+    *,
+    public: Sequence[Any] = (),
+    adjacency: str = "replace_one",
+) -> ERM:
+    """Read an expression that is a private loss and nothing else.
+
+    Raises
+    ------
+    ProblemError
+        As `read`, and if the expression has public terms.
+    """
+    if not isinstance(expression, cp.Expression):
+        raise ProblemError(
+            f"expression must be a CVXPY expression, not {type(expression).__name__}."
+        )
+    erm = _read(expression, [], private, public, adjacency)
+    if erm.regulariser is not None:
+        raise ProblemError(
+            f"The expression has public terms: {' + '.join(erm.texts.rest)}. Pass the private loss "
+            "alone; regularisers are added to the PrivateLoss that comes back, at no privacy cost."
+        )
+    return erm
+
+
+def private_data(
+    objective: Any,
+    constraints: list[Any],
+    private: Sequence[Any],
+    public: Sequence[Any],
+    adjacency: str,
+) -> tuple[PrivateData, Callable[..., str]]:
+    """The private leaves, and a writer of terms without entries, after what every problem needs.
+
+    Raises
+    ------
+    ProblemError
+        If the objective is no number or holds no record, or a constraint holds one.
+    """
+    if adjacency not in _ADJACENCIES:
+        raise OptionError(f"adjacency must be one of {', '.join(_ADJACENCIES)}, not {adjacency!r}.")
+    hidden = adjacency == "add_remove"
+    if objective.size != 1:
+        if hidden:
+            raise ProblemError(refusals.ARRAY)
+        shape = tuple(objective.shape)
+        raise ProblemError(f"The objective has shape {shape}; it must be a number.")
+    roots = [objective, *constraints]
+    data = match(private, roots, hidden, public)
+    names = data.leaf_names
+
+    def text(node: Any, shapes: _cvxpy.Shapes | None = data.leaf_shapes if hidden else None) -> str:
+        if isinstance(node, cp.Expression):
+            return _cvxpy.format_expression(node, names, shapes, hidden)
+        return _cvxpy.format_constraint(node, names, shapes, hidden)
+
+    checks.check_leaves(roots)
+    listing.check_hidden(roots, data, text)
+    checks.check_constraints(constraints, data, text)
+    listing.check_listed(objective, constraints, data, text)
+    if not data.contains(objective):
+        raise ProblemError(
+            "The objective holds no private data: nothing in private occurs in it. List the "
+            "arrays of the loss in private."
+        )
+    listing.check_shapes(objective, constraints, data)
+    return data, text
+
+
+def _read(
+    objective: Any,
+    constraints: list[Any],
+    private: Sequence[Any],
+    public: Sequence[Any],
+    adjacency: str,
+) -> ERM:
+    data, text = private_data(objective, constraints, private, public, adjacency)
+    hidden = data.count_is_private
+    reader = TermReader(data, text)
+    reader.split(objective)
+    checks.check_rest(reader.rest, text)
+    checks.check_arguments(reader.terms, reader.linear, data, text)
+    stacking = _stacking(reader, text)
+    try:
+        shared, row = _shared(reader, data, stacking, text)
+    except ProblemError:
+        if hidden:
+            _refuse_by_structure(reader, data, text)
+        raise
+    n = shared.rows.n
+    shapes = data.leaf_shapes if hidden else counted_shapes([objective, *constraints], n)
+    return ERM(
+        variables=stacking.variables,
+        rows=shared.rows,
+        losses=shared.losses,
+        regulariser=total(reader.rest),
+        constraints=constraints,
+        private_names=data.descriptions,
+        public_data=(*data.public_descriptions, *listing.unlisted_names(data)),
+        mean=any(term.mean for term in reader.terms),
+        adjacency=adjacency,
+        row_parts=shared.parts,
+        has_offset=shared.rows.has_offset or data.dropped,
+        outputs=shared.outputs,
+        private_leaves=tuple(data.leaf_names),
+        private_arrays=data.arrays,
+        texts=Texts(
+            terms=tuple(text(term.written, shapes) for term in reader.terms),
+            labels=tuple(text(term.written, shapes) for term in reader.linear),
+            row=row_text(row, stacking),
+            rest=tuple(text(node, shapes) for node in reader.rest),
+            constraints=tuple(text(constraint, shapes) for constraint in constraints),
+            scale=scale_statement(reader.scales) if hidden else None,
+        ),
+    )
+
+
+def _shared(
+    reader: TermReader, data: PrivateData, stacking: Stacking, text: Callable[[Any], str]
+) -> tuple[Assembled, Sequence[Piece]]:
+    """The rows that all terms share, and the pieces that they are described by."""
+    if any(outputs_of(term.argument, data.records) is not None for term in reader.terms):
+        return read_outputs(reader, data, stacking, text)
+    shared = _read_rows(reader, data, stacking, text)
+    return shared, shared.rows.pieces
+
+
+def _refuse_by_structure(reader: TermReader, data: PrivateData, text: Callable[[Any], str]) -> None:
+    """Where n is private, refuse what combines records in words that no length decides: a side
+    that is as long as there are records leads the readers elsewhere than one that is not."""
+    reasons: list[str] = []
+
+    def refuse(reason: str) -> NoReturn:
+        reasons.append(reason)
+        raise ProblemError(reason)
+
+    for term in reader.terms:
+        with contextlib.suppress(ProblemError):
+            if not _cvxpy.holds_records(term.argument):
+                SeparableReader(data, refuse).read_rows(term.argument)
+        for reason in reasons:
+            if refusals.PUBLIC_ROWS not in reason:
+                kept = (refusals.PER_RECORD, refusals.of_shape(term.argument, hidden=True))
+                said = reason if reason in kept else refusals.COMBINES
+                raise ProblemError(f"The private term {text(term.written)} {said}.") from None
+
+
+def _read_rows(
+    reader: TermReader, data: PrivateData, stacking: Stacking, text: Callable[[Any], str]
+) -> Assembled:
+    """One output a record."""
+    n = checks.common_count(reader.terms, reader.linear, text)
+    checks.check_weights([*reader.terms, *reader.linear], n, text)
+    for term in reader.terms:
+        check_signs(term, data, text)
+    affine = AffineReader(data, stacking, text)
+    pieces = [affine.read(term.argument, term.written) for term in reader.terms]
+    labels = [(term, affine.read_product(term.factors, term.written)) for term in reader.linear]
+    return assemble(reader.terms, pieces, labels, n, stacking.dimension, data, text)
+
+
+def _stacking(reader: TermReader, text: Callable[[Any], str]) -> Stacking:
+    """θ: the variables of the losses in order of appearance."""
+    arguments = [(term.argument, term.written) for term in reader.terms]
+    arguments += [(term.factors[-1], term.written) for term in reader.linear]
+    seen: dict[int, cp.Variable] = {}
+    for argument, written in arguments:
+        own = _cvxpy.variables(argument)
+        if not any(variable.size for variable in own):
+            raise ProblemError(
+                f"The private term {text(written)} does not depend on a variable; remove it."
+            )
+        for variable in own:
+            checks.check_loss_variable(variable)
+            seen.setdefault(variable.id, variable)
+    return Stacking(list(seen.values()))
+
+
+def counted_shapes(roots: Sequence[Any], n: int) -> dict[Any, list[int | str]]:
+    """Shapes of all leaves, with n for a side that is as long as there are records."""
+    leaves = (leaf for root in roots for leaf in _cvxpy.leaves(root))
+    return {leaf: ["n" if side == n else side for side in leaf.shape] for leaf in leaves}
+
+
+def total(terms: Sequence[Any]) -> cp.Expression | None:
+    """The sum of expressions; None if there is none."""
+    found = None
+    for node in terms:
+        found = node if found is None else found + node
+    return found

@@ -1,0 +1,178 @@
+"""What a private problem must not contain, each with its own message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import cvxpy as cp
+import numpy as np
+
+from cvxqop import _cvxpy
+from cvxqop.errors import ProblemError
+from cvxqop.problem.private.data import PrivateData
+from cvxqop.problem.reading import refusals
+from cvxqop.problem.reading.public import record_count
+from cvxqop.problem.reading.terms import LinearTerm, LossTerm
+
+__all__ = [
+    "check_arguments",
+    "check_constraints",
+    "check_leaves",
+    "check_loss_variable",
+    "check_rest",
+    "check_weights",
+    "common_count",
+]
+
+_KEPT_ATTRIBUTES = ("nonneg", "nonpos", "pos", "neg", "bounds")
+
+Text = Callable[[Any], str]
+
+
+def check_leaves(roots: Sequence[Any]) -> None:
+    """Variables are real and continuous, parameters have values, arrays are real, powers are to
+    the power of a number, and no problem is inside the problem."""
+    for node in _cvxpy.holdings(list(roots)).nodes:
+        if _cvxpy.kind(node) == "power" and np.size(node.p) != 1:
+            raise ProblemError("The exponent of a power is an array; it must be a number.")
+    for root in roots:
+        if any(_cvxpy.kind(node) == "partialproblem" for node in _cvxpy.nodes(root)):
+            raise ProblemError(
+                "partial_optimize holds a problem inside the problem, which CVXPY cannot solve "
+                "beside a quadratic form. Write its objective as a term and its constraints among "
+                "the constraints: the whole is then minimised over all variables, which is the "
+                "same."
+            )
+        for leaf in _cvxpy.leaves(root):
+            if _cvxpy.kind(leaf) == "variable":
+                _check_variable(leaf)
+                continue
+            value = _cvxpy.leaf_value(leaf)
+            if value is None:
+                raise ProblemError(
+                    f"The parameter {leaf.name()} has no value; set its value before this call."
+                )
+            if np.iscomplexobj(value):
+                raise ProblemError("The problem holds a complex constant; only real data work.")
+
+
+def _check_variable(variable: cp.Variable) -> None:
+    for name in _cvxpy.attributes(variable):
+        if name in ("complex", "imag", "hermitian"):
+            raise ProblemError(
+                f"The variable {variable.name()} is complex. Use real variables for its real and "
+                "imaginary part."
+            )
+        if name in ("boolean", "integer"):
+            raise ProblemError(
+                f"The variable {variable.name()} is {name}, so the problem is not convex. Use a "
+                "continuous variable and round the release."
+            )
+
+
+def check_loss_variable(variable: cp.Variable) -> None:
+    """A variable of the loss may have attributes that are plain constraints, no others."""
+    for name in _cvxpy.attributes(variable):
+        if name not in _KEPT_ATTRIBUTES:
+            raise ProblemError(
+                f"The variable {variable.name()} of the private loss has the attribute {name}, "
+                "which ties its entries together. Use a free variable and state the property as a "
+                "constraint."
+            )
+
+
+def common_count(terms: Sequence[LossTerm], linear: Sequence[LinearTerm], text: Text) -> int:
+    """n, the same for all terms."""
+    expressions = [(term.argument, term.written) for term in terms]
+    expressions += [(factor, term.written) for term in linear for factor in term.factors]
+    counts = [(record_count(node), written) for node, written in expressions]
+    n, first = counts[0]
+    for count, written in counts:
+        if count != n:
+            raise ProblemError(
+                f"The private terms {text(first)} and {text(written)} run over different numbers "
+                "of records. Every term must have one entry for each record."
+            )
+    return n or 0
+
+
+def check_arguments(
+    terms: Sequence[LossTerm], linear: Sequence[LinearTerm], data: PrivateData, text: Text
+) -> None:
+    """Records are not stacked, nor in the arguments of a `glm_loss`, nor broadcast where their
+    number is private.
+
+    Decided on the structure and before any shape is looked at, so that it is decided alike for one
+    record and for more.
+    """
+    roots = [(term.argument, term.written) for term in terms]
+    roots += [(factor, term.written) for term in linear for factor in term.factors]
+    for root, written in roots:
+        for node in _cvxpy.nodes(root):
+            kind = _cvxpy.kind(node)
+            if _cvxpy.holds_records(node) and any(map(data.contains, node.args)):
+                _refuse(node, written, refusals.in_arguments(_names(node.args, data)), text)
+            if kind in ("vstack", "hstack", "concatenate") and data.contains(node):
+                _refuse(node, written, refusals.stacked(kind), text)
+            entrywise = kind in ("add", "multiply", "divide")
+            if data.count_is_private and entrywise and _broadcasts(node, data):
+                _refuse(node, written, f"{refusals.BROADCAST}; {refusals.SHAPES}", text)
+
+
+def _names(nodes: Sequence[Any], data: PrivateData) -> str:
+    names = [name for node in nodes for name in data.found_in(node)]
+    return " and ".join(dict.fromkeys(names))
+
+
+def _broadcasts(node: Any, data: PrivateData) -> bool:
+    """Whether an operand with records is brought to another shape, or, of one record, would be."""
+    own = [argument for argument in node.args if data.contains(argument) and argument.ndim]
+    for argument in own:
+        inner = argument.args[0] if _cvxpy.kind(argument) in ("promote", "broadcast") else None
+        inner = _cvxpy.stretched(argument) if inner is None else inner
+        grown = inner is not None and inner.ndim and inner.shape != argument.shape
+        if grown and data.contains(inner):
+            return True
+    return len({argument.ndim for argument in own}) > 1
+
+
+def _refuse(node: Any, term: Any, reason: str, text: Text) -> NoReturn:
+    raise ProblemError(f"{text(node)} in the term {text(term)} {reason}.")
+
+
+def check_weights(terms: Sequence[LossTerm | LinearTerm], n: int, text: Text) -> None:
+    """Weights have one entry a record."""
+    for term in terms:
+        if np.ndim(term.weight) and np.size(term.weight) not in (1, n):
+            raise ProblemError(
+                f"The private term {text(term.written)} has weights for another number of records."
+            )
+
+
+def check_constraints(
+    constraints: Sequence[Any], data: PrivateData, text: Callable[[Any], str]
+) -> None:
+    """Constraints hold no private data and are convex."""
+    for constraint in constraints:
+        if data.contains(constraint):
+            raise ProblemError(
+                f"The constraint {text(constraint)} holds private data "
+                f"({' and '.join(data.found_in(constraint))}). Private data may occur in losses "
+                "only; replace them by public numbers."
+            )
+        if not constraint.is_dcp():
+            raise ProblemError(
+                f"The constraint {text(constraint)} is not convex by the rules of disciplined "
+                "convex programming."
+            )
+
+
+def check_rest(rest: Sequence[Any], text: Text) -> None:
+    """The public terms are convex."""
+    for node in rest:
+        if not (node.is_dcp() and node.is_convex()):
+            raise ProblemError(
+                f"The public term {text(node)} is not convex by the rules of disciplined convex "
+                "programming."
+            )

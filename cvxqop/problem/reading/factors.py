@@ -1,0 +1,99 @@
+"""Public factors around the listed arrays: what they make of bounds that are stated in the units of
+the arrays.
+
+A row is a = Σ_p c_p G_p'z_p over its private pieces, with z_p features of the listed arrays, public
+numbers c_p and public maps G_p. Where each map only selects entries and multiplies them, the norm
+of a is at most the largest factor times the norm of all features together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from cvxqop import _cvxpy
+from cvxqop.problem.private.data import PrivateData
+from cvxqop.problem.reading.public import constant_array
+from cvxqop.problem.records.pieces import Column, Piece
+
+__all__ = ["outer_factor", "row_factor"]
+
+_ROUNDING = 1e-12
+
+
+def row_factor(pieces: Sequence[Piece], outer: float) -> float:
+    """s with ‖private part of a‖ ≤ s ‖z‖, z the features of the listed arrays.
+
+    Where public maps mix the features, z is what the maps make of them, and only the factor
+    ``outer`` around the whole argument is taken out.
+    """
+    if not all(_selects(sp.csr_array(piece.G)) for piece in pieces):
+        return outer
+    own = [_columns_factor(piece) * float(abs(piece.G).max()) for piece in pieces]
+    return _near_one(max(own, default=1.0))
+
+
+def outer_factor(node: Any, private: PrivateData) -> float:
+    """Largest absolute public factor around a whole argument, such as 10 in (y − X @ w) / 0.1.
+
+    Read off the structure: CVXPY drops a target of zeros, and what it would have been multiplied
+    with must not decide anything.
+    """
+    factor = 1.0
+    while True:
+        kind = _cvxpy.kind(node)
+        if kind in ("neg", "reshape", "transpose", "conj", "promote", "broadcast"):
+            node = node.args[0]
+            continue
+        if kind not in ("multiply", "matmul", "divide"):
+            return _near_one(factor)
+        sides = [node.args[::-1]] if kind == "divide" else [node.args, node.args[::-1]]
+        found = [(c, e) for c, e in sides if not _cvxpy.has_variables(c)]
+        if not found or private.contains(found[0][0]) or found[0][1].size != node.size:
+            return _near_one(factor)
+        constant, node = found[0]
+        value = constant_array(constant)
+        entries = np.abs(value.data if _cvxpy.is_sparse(value) else np.asarray(value, dtype=float))
+        if kind == "divide":
+            factor /= float(np.min(entries, initial=np.inf))
+        elif kind == "multiply" or value.size == 1 or _is_diagonal(value):
+            factor *= float(np.max(entries, initial=0.0))
+        else:
+            return _near_one(factor)
+
+
+def _is_diagonal(value: Any) -> bool:
+    if value.ndim != 2 or value.shape[0] != value.shape[1]:
+        return False
+    rows, columns = sp.coo_array(value).coords
+    return bool(np.all(rows == columns))
+
+
+def _columns_factor(piece: Piece) -> float:
+    """Largest absolute product of the public columns, times the norms of the maps of private ones.
+
+    A private column beside a matrix, such as a label, is part of the features as it is.
+    """
+    factor = 1.0
+    for column in piece.columns:
+        factor *= float(np.linalg.norm(column.weights)) if column.leaf.private else _largest(column)
+    return factor
+
+
+def _largest(column: Column) -> float:
+    entries = column.take(0, int(column.leaf.array.shape[0]))
+    return float(np.max(np.abs(entries), initial=0.0))
+
+
+def _selects(G: sp.csr_array) -> bool:
+    """Whether each feature goes to one entry of θ at most, and each entry takes one at most."""
+    rows, columns = (abs(G).count_nonzero(axis=k) for k in (1, 0))
+    return bool(rows.max(initial=0) <= 1 and columns.max(initial=0) <= 1)
+
+
+def _near_one(factor: float) -> float:
+    """One where a factor is one but for rounding, so that plain problems keep plain constants."""
+    return 1.0 if abs(factor - 1.0) <= 4.0 * _ROUNDING else factor

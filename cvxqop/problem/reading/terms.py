@@ -1,0 +1,226 @@
+"""From an objective to loss terms w·Σ_i φ(e_i) and the public rest.
+
+Only the atoms are read here; what the arguments e look like is `affine`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxqop import _cvxpy
+from cvxqop.errors import ProblemError
+from cvxqop.problem.losses.multinomial import Multinomial
+from cvxqop.problem.losses.scalar import ScalarLoss, huber, logistic, squared, squared_hinge
+from cvxqop.problem.private.data import PrivateData
+from cvxqop.problem.reading import refusals
+from cvxqop.problem.reading.public import constant_array, record_count
+from cvxqop.problem.reading.scales import ScaleReader
+from cvxqop.problem.reading.weights import Weight
+
+__all__ = ["LinearTerm", "LossTerm", "TermReader"]
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LossTerm:
+    """weight · Σ_i φ(argument_i); ``written`` is the term as it stands in the objective."""
+
+    loss: ScalarLoss | Multinomial
+    weight: float | Array
+    argument: Any
+    written: Any
+    mean: bool
+
+
+@dataclass(frozen=True, eq=False)
+class LinearTerm:
+    """weight · Σ_i Π factors_i, linear in the variables: the label part of a logistic loss."""
+
+    weight: float | Array
+    factors: tuple[Any, ...]
+    written: Any
+    mean: bool
+
+
+class TermReader:
+    """Splits an objective into private loss terms and public rest."""
+
+    def __init__(self, private: PrivateData, text: Callable[[Any], str]) -> None:
+        self._private, self._text = private, text
+        self._scales = ScaleReader(private, self._refuse)
+        self.scales: list[str] = []
+        self.terms: list[LossTerm] = []
+        self.linear: list[LinearTerm] = []
+        self.rest: list[Any] = []
+        self._written: Any = None
+
+    def split(self, node: Any) -> None:
+        """Read the expression that is minimised into ``terms``, ``linear`` and ``rest``."""
+        self._split(node, Weight(), node)
+        labelled = any(
+            term.loss is logistic or isinstance(term.loss, Multinomial) for term in self.terms
+        )
+        if self.linear and not labelled:
+            self._written = self.linear[0].written
+            self._refuse(refusals.COMBINES)
+
+    def _split(self, node: Any, factor: Weight, written: Any) -> None:
+        if not self._private.contains(node):
+            weight = float(np.asarray(factor.value))
+            self.rest.append(node if weight == 1.0 else weight * node)
+            return
+        kind = _cvxpy.kind(node)
+        if kind == "add":
+            for argument in node.args:
+                self._split(argument, factor, argument)
+            return
+        self._written = written
+        if kind == "neg":
+            self._split(node.args[0], factor.times(-1.0), written)
+        elif kind in ("reshape", "transpose", "conj", "promote") and node.args[0].size == 1:
+            self._split(node.args[0], factor, written)
+        elif kind in ("multiply", "matmul") and self._scales.scalar_side(node) is not None:
+            scalar, other = self._scales.scalar_side(node) or (0.0, None)
+            if kind == "matmul" and _cvxpy.kind(other) not in ("sum", "quad_over_lin"):
+                self._weighted_sum(node, factor)  # of one record, a vector is one number
+                return
+            self._split(other, factor.times(scalar), written)
+        elif kind == "divide":
+            divided = self._scales.divide(node, factor)
+            self._split(node.args[0], divided, written)
+        else:
+            self._loss(node, factor, kind)
+
+    def _loss(self, node: Any, factor: Weight, kind: str) -> None:
+        """One term Σ_i φ(e_i), or a sum of several under one ``sum``."""
+        if kind == "quad_over_lin" and node.axis is None:
+            self._add(squared, factor.over(self._scales.positive(node.args[1])), node.args[0])
+        elif kind == "power" and _cvxpy.exponent(node) == 2 and _cvxpy.is_euclidean(node.args[0]):
+            self._add(squared, factor, node.args[0].args[0])
+        elif kind == "sum" and (node.axis is None or node.size == 1):
+            self._elementwise(node.args[0], factor)
+        elif kind == "glm_loss":
+            self._add(node.loss, factor, node)
+        elif kind == "matmul":
+            self._weighted_sum(node, factor)
+        elif node.size == 1 and kind in ("power", "huber", "logistic"):
+            if node.ndim and self._private.count_is_private:
+                raise ProblemError(refusals.ARRAY)  # it would be of more records
+            self._elementwise(node, factor)
+        else:
+            self._refuse_atom(node, kind)
+
+    def _elementwise(self, node: Any, factor: Weight) -> None:
+        """Σ over the entries of ``node``, weighted by ``factor``."""
+        if not self._private.contains(node):
+            self._refuse(
+                "adds up public entries, one a record; write that part as a term of its own"
+            )
+        kind = _cvxpy.kind(node)
+        if _cvxpy.is_linear(node) and _cvxpy.has_variables(node):
+            self._add_linear(factor, (node,))
+        elif kind == "add":
+            for argument in node.args:
+                self._elementwise(argument, factor)
+        elif kind == "neg":
+            self._elementwise(node.args[0], factor.times(-1.0))
+        elif kind in ("reshape", "transpose", "conj"):
+            self._elementwise(node.args[0], factor)
+        elif kind in ("promote", "broadcast"):
+            self._refuse_shape(node)
+        elif kind in ("multiply", "matmul") and self._scales.scalar_side(node) is not None:
+            scalar, other = self._scales.scalar_side(node) or (0.0, None)
+            self._elementwise(other, factor.times(scalar))
+        elif kind == "multiply" and not all(map(_cvxpy.has_variables, node.args)):
+            constant, other = self._scales.constant_side(node)
+            self._elementwise(other, factor.weighted(self._scales.weights(constant)))
+        elif kind == "divide":
+            self._elementwise(node.args[0], self._scales.divide(node, factor))
+        elif kind == "power" and _cvxpy.exponent(node) == 2:
+            inner = _cvxpy.kind(node.args[0])
+            if inner == "abs":
+                self._add(squared, factor, node.args[0].args[0])
+            elif inner == "maximum":
+                self._add(squared_hinge, factor, self._positive_part(node.args[0]))
+            else:
+                self._add(squared, factor, node.args[0])
+        elif kind == "huber":
+            self._add(huber(self._scales.positive(node.M)), factor, node.args[0])
+        elif kind == "logistic":
+            self._add(logistic, factor, node.args[0])
+        elif kind == "log_sum_exp" and node.axis in (1, -1) and node.args[0].shape[1] > 1:
+            self._add(Multinomial(int(node.args[0].shape[1])), factor, node.args[0])
+        else:
+            self._refuse_atom(node, kind)
+
+    def _add(self, loss: ScalarLoss | Multinomial, factor: Weight, argument: Any) -> None:
+        weights = np.asarray(factor.value)
+        if np.any(weights < 0):
+            self._refuse(
+                "has a negative weight, so it is not convex; losses are minimised with positive "
+                "weights"
+            )
+        if weights.size and not np.any(weights > 0):
+            self._refuse("has weight zero, so there is nothing private in it; remove the term")
+        if not np.all(np.isfinite(weights)):
+            self._refuse("has a weight that is not finite")
+        if _cvxpy.kind(argument) == "abs" and loss.even:
+            argument = argument.args[0]
+        mean = self._is_mean(factor, argument)
+        self.terms.append(LossTerm(loss, factor.simplified(), argument, self._written, mean))
+
+    def _add_linear(self, factor: Weight, factors: tuple[Any, ...]) -> None:
+        mean = self._is_mean(factor, factors[0])
+        self.linear.append(LinearTerm(factor.simplified(), factors, self._written, mean))
+
+    def _is_mean(self, factor: Weight, argument: Any) -> bool:
+        """Whether the weight holds 1/n; where n is private, no number is compared with it."""
+        self.scales += factor.scales
+        if self._private.count_is_private:
+            return False
+        counts = [record_count(argument), self._private.records]
+        counts += [argument.size] if argument.ndim == 2 else []
+        return any(n is not None and factor.depends_on(n) for n in counts)
+
+    def _weighted_sum(self, node: Any, factor: Weight) -> None:
+        """weights @ (…): a public vector times one entry a record."""
+        left, right = node.args
+        constant, other = self._scales.constant_side(node)
+        if left.size == right.size and node.size == 1 and not _cvxpy.has_variables(constant):
+            if not _cvxpy.is_linear(other):
+                self._elementwise(other, factor.weighted(self._scales.weights(constant)))
+                return
+            if _cvxpy.has_variables(other):
+                self._add_linear(factor, (constant, other))
+                return
+        self._refuse(refusals.COMBINES)
+
+    def _positive_part(self, node: Any) -> Any:
+        inner = [argument for argument in node.args if _cvxpy.has_variables(argument)]
+        zeros = [
+            argument
+            for argument in node.args
+            if not self._private.contains(argument)
+            and not _cvxpy.has_variables(argument)
+            and not np.any(constant_array(argument))
+        ]
+        if len(inner) != 1 or len(zeros) != len(node.args) - 1:
+            self._refuse_atom(node, "maximum")
+        return inner[0]
+
+    def _refuse_shape(self, node: Any) -> NoReturn:
+        shapes = f" from shape {tuple(node.args[0].shape)} to {tuple(node.shape)}"
+        told = "" if self._private.count_is_private else shapes
+        self._refuse(f"broadcasts {self._text(node)}{told}; {refusals.SHAPES}")
+
+    def _refuse_atom(self, node: Any, kind: str) -> NoReturn:
+        self._refuse(refusals.of_atom(node, kind))
+
+    def _refuse(self, reason: str) -> NoReturn:
+        raise ProblemError(f"The private term {self._text(self._written)} {reason}.") from None

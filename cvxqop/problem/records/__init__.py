@@ -1,0 +1,1 @@
+"""Where rows lie, and how each record is clipped."""

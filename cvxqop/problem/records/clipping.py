@@ -1,0 +1,210 @@
+"""Clipping of records to public bounds: per record, always on, silent.
+
+For a record (a, c), a bound R on rows and a bound B on the argument of φ at the anchor θ0:
+
+1. if ‖a‖ > R, replace (a, c) by (a, c) · R/‖a‖, which keeps every interpolating θ of the record;
+2. replace c_j by cut(a'θ0 + c_j, B) − a'θ0, with cut(t, B) = min(max(t, −B), B).
+
+The record that comes out depends on the record that went in and on nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from cvxqop._cvxpy import is_sparse
+from cvxqop.errors import OptionError, ProblemError
+from cvxqop.problem.records.rows import Blocks, Labels, Rows
+from cvxqop.problem.records.sparse import canonical, scale_rows
+
+__all__ = ["ClippedRows", "row_squares"]
+
+Array = npt.NDArray[np.float64]
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class ClippedRows(Blocks):
+    """Rows with every record inside the bounds.
+
+    Parameters
+    ----------
+    rows : Rows
+        The records as they are.
+    row_norm : float
+        R, in units of a.
+    anchor : (D,) array or None
+        θ0; None for zeros.
+    offset : float or None
+        B; None to leave the offsets alone (allowed when they are structurally zero).
+    nonfinite : {"raise", "zero"}
+        What becomes of a record with NaN or infinity: a `ProblemError` that does not say which, or
+        a zero row with zero offsets.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        row_norm: float,
+        anchor: Array | None = None,
+        offset: float | None = None,
+        nonfinite: str = "raise",
+    ) -> None:
+        if nonfinite not in ("raise", "zero"):
+            raise OptionError(f'nonfinite must be "raise" or "zero", not {nonfinite!r}.')
+        self._rows = rows
+        self.n, self.dimension, self.terms = rows.n, rows.dimension, rows.terms
+        # A computed norm or dot product of D terms is off by at most about D/2 ulps.
+        slack = (self.dimension + 8) * _EPS
+        self._target = row_norm * (1.0 - 2.0 * slack)
+        self._threshold = (row_norm * (1.0 - slack)) ** 2
+        self._anchor = None if anchor is None or not np.any(anchor) else anchor
+        self._offset = offset
+        if offset is not None and self._anchor is not None:
+            reach = offset + row_norm * float(np.linalg.norm(self._anchor))
+            self._offset = max(0.0, offset - slack * reach)
+        self._raise = nonfinite == "raise"
+        self.labels = rows.labels
+
+    def take(self, start: int, stop: int) -> tuple[Any, Array]:
+        """Rows and offsets of the records start…stop, clipped. No copy where nothing is clipped.
+
+        Raises
+        ------
+        ProblemError
+            If a record of the block holds NaN or infinity and ``nonfinite`` is "raise".
+        """
+        A, C = self._rows.take(start, stop)
+        if is_sparse(A):
+            A = canonical(A)
+        squares = row_squares(A)
+        labels = None if self.labels is None else self.labels.take(start, stop)
+        # One pass flags what is not finite; overflow of finite numbers is told apart below.
+        with np.errstate(over="ignore", invalid="ignore"):
+            suspect = squares.sum() + C.sum() + (0.0 if labels is None else labels.sum())
+        if not np.isfinite(suspect):
+            A, C = self._repair(A, C, start, stop)
+            squares = row_squares(A)
+        over = squares > self._threshold
+        if over.any():
+            factor = np.ones(len(squares))
+            factor[over] = self._target / np.sqrt(squares[over])
+            A, C = _scale(A, factor), self._scaled(C, factor)
+        return A, self._cut(A, C)
+
+    def check_finite(self, size: int = 4096) -> None:
+        """Read every record once and raise if one is not finite and ``nonfinite`` is "raise"."""
+        if self._raise:
+            for start in range(0, self.n, size):
+                self.take(start, min(start + size, self.n))
+
+    def linear_term(self, size: int = 4096) -> Array:
+        """Σ_i q_i a_i (D,), the gradient of the linear part of the loss, q cut to its interval.
+
+        The labels of a logistic loss, log(1 + exp t) − y t, enter here: everything else of the
+        loss is Σ_j φ_j. Zeros where the loss has no linear part.
+        """
+        gradient = np.zeros(self.dimension)
+        if self.labels is None:
+            return gradient
+        for start in range(0, self.n, size):
+            stop = min(start + size, self.n)
+            A, _ = self.take(start, stop)
+            gradient += A.T @ self.cut_labels(start, stop)
+        return gradient
+
+    def cut_labels(self, start: int, stop: int) -> Array:
+        """q of the records start…stop, cut to its interval; zeros where there is no linear part."""
+        if self.labels is None:
+            return np.zeros(stop - start)
+        # Infinity from finite labels is cut as well; NaN belongs to a row of zeros.
+        q = np.clip(self.labels.take(start, stop), self.labels.low, self.labels.high)
+        return np.where(np.isnan(q), 0.0, q)
+
+    def _repair(self, A: Any, C: Array, start: int, stop: int) -> tuple[Any, Array]:
+        """Deal with NaN, infinity and finite records that overflow."""
+        dirty = self._dirty(A, C, self.labels, start, stop)
+        if dirty.any():
+            tamed = self._rows.tamed()
+            tame_A, tame_C = tamed.take(start, stop)
+            tame_A = canonical(tame_A) if is_sparse(tame_A) else tame_A
+            lost = self._dirty(tame_A, tame_C, tamed.labels, start, stop)
+            if lost.any() and self._raise:
+                raise ProblemError(
+                    "The private data contain NaN or infinite entries. Remove or fill such records "
+                    'by a rule that looks at one record at a time, or pass nonfinite="zero", which '
+                    "turns each of them into a record that contributes nothing."
+                )
+            A = _erase(A, dirty) + _erase(tame_A, lost | ~dirty)
+            A = canonical(A) if is_sparse(A) else A
+            C = np.where(dirty[:, None], np.where(lost[:, None], 0.0, tame_C), C)
+        huge = ~np.isfinite(row_squares(A))
+        if huge.any():
+            factor = np.where(huge, 1e100 / np.where(huge, _row_largest(A), 1.0), 1.0)
+            A, C = _scale(A, factor), self._scaled(C, factor)
+        return A, C
+
+    @staticmethod
+    def _dirty(
+        A: Any, C: Array, labels: Labels | None, start: int, stop: int
+    ) -> npt.NDArray[np.bool_]:
+        """Records with an entry that is not finite."""
+        clean = _finite_rows(A) & np.isfinite(C).all(axis=1)
+        if labels is not None:
+            clean &= np.isfinite(labels.take(start, stop))
+        return np.asarray(~clean)
+
+    def _scaled(self, C: Array, factor: Array) -> Array:
+        """Offsets of rows that were scaled: the same θ interpolates the record."""
+        return C * factor[:, None]
+
+    def _cut(self, A: Any, C: Array) -> Array:
+        B = self._offset
+        if B is None or not C.size:
+            return C
+        if self._anchor is None:
+            return C if max(C.max(), -C.min()) <= B else np.clip(C, -B, B)
+        at_anchor = np.asarray(A @ self._anchor).reshape(-1, 1)
+        argument = at_anchor + C
+        if max(argument.max(), -argument.min()) <= B:
+            return C
+        return np.where(np.abs(argument) > B, np.clip(argument, -B, B) - at_anchor, C)
+
+
+def row_squares(A: Any) -> Array:
+    """‖a‖² of each row; a sparse A must store every position once, as `canonical` does."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if is_sparse(A):
+            assert A.has_canonical_format, "a position that is stored twice has another norm"
+            squared = sp.csr_array((np.square(A.data), A.indices, A.indptr), shape=A.shape)
+            return np.asarray(squared.sum(axis=1), dtype=np.float64).reshape(-1)
+        return np.asarray(np.einsum("ij,ij->i", A, A), dtype=np.float64)
+
+
+def _finite_rows(A: Any) -> npt.NDArray[np.bool_]:
+    if is_sparse(A):
+        bad = sp.csr_array(
+            ((~np.isfinite(A.data)).astype(np.int64), A.indices, A.indptr), shape=A.shape
+        )
+        return np.asarray(np.asarray(bad.sum(axis=1)).reshape(-1) == 0)
+    return np.asarray(np.isfinite(A).all(axis=1))
+
+
+def _row_largest(A: Any) -> Array:
+    if is_sparse(A):
+        return np.asarray(abs(A).max(axis=1).toarray(), dtype=np.float64).reshape(-1)
+    return np.asarray(np.abs(A).max(axis=1), dtype=np.float64)
+
+
+def _scale(A: Any, factor: Array) -> Any:
+    return scale_rows(A, factor) if is_sparse(A) else A * factor[:, None]
+
+
+def _erase(A: Any, dirty: npt.NDArray[np.bool_]) -> Any:
+    if is_sparse(A):
+        data = np.where(np.repeat(dirty, np.diff(A.indptr)), 0.0, A.data)
+        return sp.csr_array((data, A.indices, A.indptr), shape=A.shape)
+    return np.where(dirty[:, None], 0.0, A)

@@ -1,0 +1,218 @@
+"""Affine rows of a loss, evaluated block by block: record i enters as φ_j(a_i'θ + c_ij)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from cvxqop._cvxpy import is_sparse
+from cvxqop.problem.records.pieces import Leaf, Piece
+from cvxqop.problem.records.right import Right
+from cvxqop.problem.records.sparse import canonical, scale_rows
+
+__all__ = ["AffineRows", "ArrayRows", "Blocks", "Labels", "Rows"]
+
+Array = npt.NDArray[np.float64]
+
+BLOCK_ROWS = 4096
+
+
+class Rows(Protocol):
+    """What the rest of the library sees of the rows of a loss."""
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+
+    @property
+    def dimension(self) -> int:
+        """D, the length of θ."""
+
+    @property
+    def terms(self) -> int:
+        """J, the number of losses that share the row."""
+
+    @property
+    def labels(self) -> Labels | None:
+        """The linear part of the loss, if any."""
+
+    def take(self, start: int, stop: int) -> tuple[Any, Array]:
+        """Rows A (stop − start, D), an ndarray or a CSR array, and offsets C (stop − start, J)."""
+
+    def blocks(self, size: int = BLOCK_ROWS) -> Iterator[tuple[Any, Array]]:
+        """``take`` over all records in order, ``size`` at a time."""
+
+    def tamed(self) -> Rows:
+        """Rows from entries so small that finite records have finite rows."""
+
+
+class Blocks:
+    """``blocks`` from ``take``."""
+
+    def blocks(self: Any, size: int = BLOCK_ROWS) -> Iterator[tuple[Any, Array]]:
+        for start in range(0, self.n, size):
+            yield self.take(start, min(start + size, self.n))
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Numbers q_i, one a record, for a loss φ(t_i) + q_i t_i; q_i belongs into [low, high].
+
+    Cut to that interval, every slope φ' + q stays within the range of slopes of φ itself.
+    """
+
+    pieces: tuple[Piece, ...]
+    low: float
+    high: float
+
+    def take(self, start: int, stop: int) -> Array:
+        """q of the records start…stop, not cut."""
+        q = np.zeros(stop - start)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for piece in self.pieces:
+                q += _times(piece, start, stop)
+        return q
+
+
+class AffineRows(Blocks):
+    """Rows and offsets given by pieces.
+
+    Parameters
+    ----------
+    linear : sequence of Piece
+        Their G make the row.
+    offsets : sequence of sequences of Piece
+        For each of the J losses, the pieces whose g make its offset.
+    n, dimension : int
+        Number of records, length of θ.
+    labels : Labels, optional
+        Linear part q_i (a_i'θ + c_i) of the loss.
+    """
+
+    def __init__(
+        self,
+        linear: Sequence[Piece],
+        offsets: Sequence[Sequence[Piece]],
+        n: int,
+        dimension: int,
+        labels: Labels | None = None,
+    ) -> None:
+        self.labels = labels
+        self.n, self.dimension, self.terms = n, dimension, len(offsets)
+        self._linear, self._offsets = tuple(linear), tuple(tuple(pieces) for pieces in offsets)
+        self.sparse = any(piece.matrix is not None and piece.matrix.sparse for piece in linear)
+        self._rights = [Right(piece.G, self.sparse) for piece in self._linear]
+        runs = sorted((r.start, r.width) for r in self._rights if r.start is not None)
+        ends = np.cumsum([0, *(width for _, width in runs)]).tolist()
+        tiles = [start for start, _ in runs] + [dimension] == ends
+        self._tiled = tiles and len(runs) == len(self._rights)
+
+    @property
+    def has_offset(self) -> bool:
+        """Whether some offset is not structurally zero."""
+        return any(self._offsets)
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The pieces of the row."""
+        return self._linear
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """Every array that rows or offsets read, once each."""
+        pieces = [*self._linear, *(piece for group in self._offsets for piece in group)]
+        pieces += self.labels.pieces if self.labels else ()
+        return list(dict.fromkeys(leaf for piece in pieces for leaf in piece.leaves))
+
+    def take(self, start: int, stop: int) -> tuple[Any, Array]:
+        """Rows and offsets of the records start…stop."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._rows(start, stop), self._constants(start, stop)
+
+    def tamed(self) -> AffineRows:
+        """The same rows from entries cut to ±1e75, for finite records whose rows overflow."""
+        labels = self.labels
+        if labels is not None:
+            labels = replace(labels, pieces=tuple(piece.tamed() for piece in labels.pieces))
+        linear = [piece.tamed() for piece in self._linear]
+        offsets = [[piece.tamed() for piece in group] for group in self._offsets]
+        return AffineRows(linear, offsets, self.n, self.dimension, labels)
+
+    def _constants(self, start: int, stop: int) -> Array:
+        C = np.zeros((stop - start, self.terms))
+        for j, group in enumerate(self._offsets):
+            for piece in group:
+                C[:, j] += _times(piece, start, stop)
+        return C
+
+    def _rows(self, start: int, stop: int) -> Any:
+        if self.sparse:
+            return self._sparse_rows(start, stop)
+        if len(self._linear) == 1 and not self._linear[0].columns:
+            piece, right = self._linear[0], self._rights[0]
+            if piece.matrix is not None and right.identity:
+                return np.ascontiguousarray(piece.matrix.take(start, stop))
+        if self._tiled:
+            A = np.empty((stop - start, self.dimension))
+            for piece, right in zip(self._linear, self._rights, strict=True):
+                right.fill(A, piece, start, stop)
+            return A
+        A = np.zeros((stop - start, self.dimension))
+        for piece, right in zip(self._linear, self._rights, strict=True):
+            right.add(A, piece, start, stop)
+        return A
+
+    def _sparse_rows(self, start: int, stop: int) -> Any:
+        total: Any = None
+        for piece, right in zip(self._linear, self._rights, strict=True):
+            scale = piece.scale(start, stop)
+            if piece.matrix is None:
+                ones = np.ones(stop - start) if scale is None else scale
+                block = sp.csr_array(ones[:, None]) @ piece.G
+            else:
+                taken = piece.matrix.take(start, stop)
+                block = taken if is_sparse(taken) else sp.csr_array(taken)
+                if scale is not None:
+                    block = scale_rows(block, scale)
+                if not right.identity:
+                    block = block @ piece.G
+            total = block if total is None else total + block
+        return sp.csr_array(total)
+
+
+class ArrayRows(Blocks):
+    """Rows and offsets that are arrays already: A (n, D) dense or CSR, C (n, J)."""
+
+    def __init__(self, A: Any, C: Array) -> None:
+        self._A = canonical(A) if is_sparse(A) else A
+        self._C = C
+        self.n, self.dimension = (int(side) for side in A.shape)
+        self.terms = int(C.shape[1])
+        self.labels: Labels | None = None
+        self.sparse = bool(is_sparse(A))
+
+    def tamed(self) -> ArrayRows:
+        """The rows themselves: nothing is computed from them."""
+        return self
+
+    def take(self, start: int, stop: int) -> tuple[Any, Array]:
+        """Rows and offsets of the records start…stop."""
+        A = self._A[start:stop]
+        if not self.sparse:
+            A = np.ascontiguousarray(A, dtype=np.float64)
+        return A, np.ascontiguousarray(self._C[start:stop], dtype=np.float64)
+
+
+def _times(piece: Piece, start: int, stop: int) -> Array | float:
+    """Π columns · (z_i' or 1) · g."""
+    scale = piece.scale(start, stop)
+    if piece.matrix is None:
+        constant = float(piece.g[0])
+        return constant if scale is None else scale if constant == 1.0 else scale * constant
+    product = np.asarray(piece.matrix.take(start, stop) @ piece.g).reshape(-1)
+    return product if scale is None else scale * product

@@ -1,0 +1,1 @@
+"""Any convex rest, through cone programs of D variables."""

@@ -1,0 +1,1 @@
+"""Algorithms that minimise a smooth function plus the public rest."""

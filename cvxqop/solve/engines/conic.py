@@ -1,0 +1,316 @@
+"""The perturbed quadratic with the public rest of the problem, through CVXPY's solvers.
+
+The solver receives the D × D quadratic form, never n rows, and a problem of our own: nothing is
+written into the user's variables, parameters, constraints or problem.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+from cvxpy import settings
+from cvxpy.error import DCPError, SolverError
+
+from cvxqop._cvxpy import is_sparse
+from cvxqop.errors import OptionError, ProblemError
+from cvxqop.solve.answer import Answer
+from cvxqop.solve.engines.polish import polished
+from cvxqop.solve.rest.feasibility import check_judged
+from cvxqop.solve.rest.prox import NotSplittable, split
+from cvxqop.solve.smooth.quadratic import Quadratic
+from cvxqop.solve.solvers import TIGHT, attempt, check_silent, compiles, run
+from cvxqop.solve.units import Rescaled, power_of_two, rescaled, size_of
+
+__all__ = ["check_feasible", "check_solver", "default_solver", "solve_conic"]
+
+Array = npt.NDArray[np.float64]
+
+SMALL = 1e-3
+"""Part of the expected size of θ below which an answer is looked for again, in its own units."""
+
+
+def solve_conic(
+    quadratic: Quadratic,
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[cp.Constraint],
+    *,
+    solver: str | None = None,
+    solver_options: Mapping[str, Any] | None = None,
+    scale: float = 0.0,
+    size: float | None = None,
+    polish: bool = True,
+) -> Answer:
+    """Minimise f(θ) + r(θ) over θ in C with a solver that CVXPY knows.
+
+    Parameters
+    ----------
+    quadratic : Quadratic
+        f, over the stacked variables.
+    variables : sequence of cp.Variable
+        θ is their entries in this order, each flattened in Fortran order.
+    regulariser : cp.Expression or None
+        r, a convex scalar expression; None is 0.
+    constraints : sequence of cp.Constraint
+        C.
+    solver : str or None
+        A name from ``cp.installed_solvers()``; None chooses (`default_solver`).
+    solver_options : mapping or None
+        Passed through; they win over the tight tolerances set here.
+    scale : float
+        Curvature of ``regulariser`` where it is a loss that outweighs f.
+    size : float or None
+        Expected size of θ, the unit that the solver works in; None takes that of the minimiser of
+        f.
+    polish : bool
+        Whether proximal steps follow.
+
+    Returns
+    -------
+    Answer
+        After a few proximal steps from the solver's point where r + ι_C has a known proximal
+        operator: the zeros of a LASSO are exact, simple constraints hold to the last bit, and the
+        solvers agree to far below their tolerances.
+
+    Raises
+    ------
+    cvxpy.error.SolverError
+        The solver failed, did not reach its tolerance, or its answer is not finite or not
+        feasible (`feasibility`), whatever its status says. The message carries no number.
+
+    Examples
+    --------
+    >>> import cvxpy as cp, numpy as np
+    >>> from cvxqop.solve.smooth.quadratic import Quadratic
+    >>> theta = cp.Variable(2)
+    >>> f = Quadratic(np.eye(2), np.array([-3.0, 0.5]), np.zeros(2))
+    >>> answer = solve_conic(f, [theta], cp.norm1(theta), [theta <= 1])
+    >>> answer.theta.tolist(), theta.value is None
+    ([1.0, 0.0], True)
+    """
+    name = solver or default_solver(variables, regulariser, constraints)
+    mean = float(np.trace(quadratic.H)) / len(quadratic.g)
+    curvature, options = mean + scale, dict(solver_options or {})
+    rest = (variables, regulariser, constraints)
+    unit = size or size_of(quadratic)
+    answer, fault = _in_units(unit, curvature, quadratic, *rest, name, options, polish)
+    found = 0.0 if answer is None else float(np.abs(answer.theta).max(initial=0.0))
+    if 0.0 < found < SMALL * unit:
+        # Constraints that confine θ to far less than f alone would have: tolerances were coarse.
+        again, wrong = _in_units(found, curvature, quadratic, *rest, name, options, polish)
+        if fault or not wrong:
+            answer, fault = again, wrong
+    if answer is None or fault:
+        raise SolverError(fault) from None
+    return answer
+
+
+def _in_units(
+    size: float,
+    curvature: float,
+    quadratic: Quadratic,
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[cp.Constraint],
+    name: str,
+    options: Mapping[str, Any],
+    polish: bool,
+) -> tuple[Answer | None, str]:
+    """An answer for θ of about ``size``, and what is wrong with it, in words without numbers."""
+    # Powers of two change no digit, and bring θ and the objective to the scale of the tolerances.
+    scale = power_of_two(curvature)
+    rest = rescaled(size, variables, regulariser, constraints)
+    problem = _problem(
+        quadratic.H / scale,
+        (quadratic.g - quadratic.H @ quadratic.anchor) / (scale * rest.unit),
+        rest.variables,
+        _times(rest, scale * rest.unit**2),
+        rest.constraints,
+    )
+    status, solution = attempt(problem, name, {**TIGHT.get(name, {}), **options})
+    if status == settings.OPTIMAL_INACCURATE and name in TIGHT:
+        # The tight tolerance was out of reach: the solver's own may not be.
+        second = attempt(problem, name, options)
+        if second[0] == settings.OPTIMAL:
+            status, solution = second
+    if status != settings.OPTIMAL:
+        return None, (
+            f"solver {name} ended with status {status!r} on the perturbed problem; "
+            "try another solver, or other solver_options"
+        )
+    answer = _answer(rest, solution)
+    if answer is not None and polish and not answer.auxiliary and answer.finite:
+        theta = polished(quadratic, variables, regulariser, constraints, answer.theta)
+        answer = replace(answer, theta=theta)
+    what = "is incomplete" if answer is None else answer.fault(variables, regulariser, constraints)
+    return answer, what and (
+        f"the answer of solver {name} {what}, whatever its status says; try another solver, "
+        "or other solver_options"
+    )
+
+
+def default_solver(
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[cp.Constraint],
+) -> str:
+    """Name of the solver that is used when none is asked for.
+
+    CLARABEL where it is installed, as CVXPY itself would choose: on the D × D form it is the
+    fastest of the bundled solvers at tight tolerances, and takes every cone. Otherwise the first
+    installed solver that accepts the problem.
+    """
+    installed = cp.installed_solvers()
+    if "CLARABEL" in installed:
+        return "CLARABEL"
+    D = sum(v.size for v in variables)
+    problem = _problem(np.eye(D), np.zeros(D), variables, regulariser, constraints)
+    for name in installed:
+        if compiles(problem, name):
+            return str(name)
+    raise OptionError("solver: no installed CVXPY solver can take this problem") from None
+
+
+def check_solver(
+    solver: str | None,
+    solver_options: Mapping[str, Any] | None,
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[cp.Constraint],
+    *,
+    size: float = 1.0,
+    curvature: float = 1.0,
+) -> None:
+    """Refuse a solver, or options, that cannot work, before any record is touched.
+
+    The same solver with the same options minimises ½h‖θ‖² + r(θ) over C, which is public; h and
+    the ``size`` of θ are public numbers of the order of those that will occur.
+
+    Raises
+    ------
+    OptionError
+        Unknown or not installed solver, one that cannot take the problem, unknown or bad options.
+    ProblemError
+        The constraints are infeasible, r is nowhere finite, or the rest is not convex.
+    """
+    options = dict(solver_options or {})
+    check_silent(options)
+    if solver is None and not options:
+        check_feasible(variables, regulariser, constraints)
+        return
+    rest = rescaled(size, variables, regulariser, constraints)
+    divisor = power_of_two(curvature) * rest.unit**2
+    _check_on(solver, options, rest.variables, _times(rest, divisor), rest.constraints)
+
+
+def _check_on(
+    solver: str | None,
+    options: Mapping[str, Any],
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[cp.Constraint],
+) -> None:
+    name = solver or default_solver(variables, regulariser, constraints)
+    installed = cp.installed_solvers()
+    if name not in installed:
+        raise OptionError(f"solver={name!r} is not installed; installed are {', '.join(installed)}")
+    D = sum(v.size for v in variables)
+    problem = _problem(np.eye(D), np.zeros(D), variables, regulariser, constraints)
+    _check_convex(problem)
+    check_judged(problem.variables(), regulariser, constraints)
+    if not compiles(problem, name):
+        raise OptionError(
+            f"solver={name!r} cannot take this problem: its regulariser or constraints need "
+            "cones that it does not have"
+        )
+    try:
+        status = run(problem, name, options).status
+    except Exception as error:
+        # Nothing private has entered this problem, so the solver's own words may be shown.
+        raise OptionError(f"solver={name!r} refuses solver_options: {error}") from None
+    # Any other status says nothing of the real problem, whose scale is another.
+    if status in (settings.INFEASIBLE, settings.UNBOUNDED):
+        raise ProblemError(
+            "constraints: no point satisfies them and has a finite regulariser, or the regulariser "
+            "is unbounded below (found before any privacy budget was charged)"
+        )
+
+
+def check_feasible(
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[cp.Constraint],
+    *,
+    solver: str | None = None,
+) -> None:
+    """Refuse constraints that no point satisfies, or a regulariser that is nowhere finite.
+
+    Raises
+    ------
+    ProblemError
+        The public rest of the problem has no feasible point, or is not convex.
+    """
+    with contextlib.suppress(NotSplittable):
+        # Reading the sets finds out whether they are empty, and every penalty here is finite.
+        split(variables, regulariser, constraints)
+        return
+    _check_on(solver, {}, variables, regulariser, constraints)
+
+
+def _check_convex(problem: cp.Problem) -> None:
+    try:
+        convex = problem.is_dcp()
+    except DCPError:
+        convex = False
+    if not convex:
+        raise ProblemError(
+            "the public rest of the problem (regulariser and constraints) does not follow CVXPY's "
+            "DCP rules; check expr.is_convex() and constraint.is_dcp() of its terms"
+        ) from None
+
+
+def stacked(variables: Sequence[cp.Variable]) -> cp.Expression:
+    """θ as one CVXPY vector: the variables in order, each flattened in Fortran order."""
+    if len(variables) == 1 and variables[0].ndim == 1:
+        return variables[0]
+    return cp.hstack([cp.vec(v, order="F") for v in variables])
+
+
+def _problem(
+    H: Array,
+    linear: Array,
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[cp.Constraint],
+) -> cp.Problem:
+    theta = stacked(variables)
+    # H is positive definite by construction: CVXPY's own test of it is slow and errs near 0.
+    objective = 0.5 * cp.quad_form(theta, cp.psd_wrap(H)) + linear @ theta
+    if regulariser is not None:
+        objective = objective + regulariser
+    return cp.Problem(cp.Minimize(objective), list(constraints))
+
+
+def _answer(rest: Rescaled, solution: Any) -> Answer | None:
+    """What a solver reports, in the units of θ; None where a variable is missing or of another
+    size."""
+    found = {}
+    for v in (*rest.variables, *rest.auxiliary.values()):
+        value = solution.primal_vars.get(v.id)
+        value = np.asarray(value.toarray() if is_sparse(value) else value)
+        if value.size != v.size or value.dtype.kind not in "fiu":
+            return None
+        found[v.id] = rest.unit * value.astype(np.float64).reshape(v.shape, order="F")
+    theta = np.concatenate([found[v.id].reshape(-1, order="F") for v in rest.variables])
+    return Answer(theta, {v: found[own.id] for v, own in rest.auxiliary.items()})
+
+
+def _times(rest: Rescaled, divisor: float) -> cp.Expression | None:
+    """r / divisor."""
+    return None if rest.regulariser is None else rest.regulariser * (rest.factor / divisor)

@@ -1,0 +1,1 @@
+"""The public rest: penalties, sets, and what is asked of them."""

@@ -1,0 +1,1 @@
+"""The smooth part: quadratic forms, sums over records, functions."""
