@@ -30,7 +30,9 @@ from machine import describe_machine
 from sklearn.linear_model import Lasso
 from threadpoolctl import threadpool_limits
 
+from cvxqop.problem.losses.part import Part
 from cvxqop.problem.losses.scalar import logistic, squared
+from cvxqop.problem.records.rows import ArrayRows
 from cvxqop.solve.engines.stotos import solve_stotos
 from cvxqop.solve.smooth.finite_sum import FiniteSum
 
@@ -41,21 +43,6 @@ TOLERANCES: dict[str, dict[str, Any]] = {
     "OSQP": {"eps_abs": 1e-6, "eps_rel": 1e-6, "max_iter": 100_000},
     "SCS": {"eps_abs": 1e-6, "eps_rel": 1e-6, "max_iters": 100_000},
 }
-
-
-class ArrayRows:
-    """Rows in memory."""
-
-    def __init__(self, A: np.ndarray, C: np.ndarray) -> None:
-        self.A, self.C = A, C
-        self.n, self.dimension = A.shape
-
-    def take(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        return self.A[start:stop], self.C[start:stop]
-
-    def blocks(self, size: int) -> Any:
-        for start in range(0, self.n, size):
-            yield self.take(start, min(start + size, self.n))
 
 
 class Instance:
@@ -85,7 +72,7 @@ class Instance:
             self.constraints = [cp.norm(self.theta) <= 1]
         if generic:
             self.constraints.append(cp.sum(self.theta) == 0.1)
-        self.smooth = FiniteSum(rows, (loss,), self.S, self.a, np.zeros(d))
+        self.smooth = FiniteSum([Part.of(rows, [loss])], self.S, self.a, np.zeros(d))
 
     @property
     def regulariser(self) -> cp.Expression:

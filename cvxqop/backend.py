@@ -7,11 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import cvxpy as cp
-import numpy as np
 
 from cvxqop.errors import CvxqopError, OptionError
 from cvxqop.privacy.linear.options import Linear
-from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM
 from cvxqop.settings import Settings
 from cvxqop.solve.cones import checks as cone_checks
@@ -22,7 +20,7 @@ __all__ = ["Backend"]
 
 STOTOS = "STOTOS"
 STOTOS_OPTIONS = ("variant", "max_iter", "time_limit", "finish")
-DECLARED_OPTIONS = ("max_iter", "time_limit")
+LIMITS = cone_checks.LIMITS
 
 
 @dataclass(frozen=True)
@@ -39,12 +37,15 @@ class Backend:
         Whether it works on the records. If not, it sees the perturbed quadratic form only.
     over_cones : bool
         Whether it solves D × D cone programs inside of the engine for any convex rest.
+    takes_records : bool
+        Whether CVXPY is handed the loss as it was written, to start STOTOS from its answer.
     """
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
     touches_records: bool = False
     over_cones: bool = False
+    takes_records: bool = False
 
     @classmethod
     def of(cls, erm: ERM, settings: Settings) -> Backend:
@@ -59,27 +60,24 @@ class Backend:
         """
         asked = _installed(settings.solver)
         quadratic = erm.quadratic and not _touches(settings)
-        if isinstance(erm, DeclaredERM) and not quadratic:
-            return cls._declared(erm, settings, asked)
         rest = (erm.variables, erm.regulariser, erm.constraints)
         options = dict(settings.solver_options)
         name = asked or (conic.default_solver(*rest) if quadratic else STOTOS)
-        if not quadratic and (name != STOTOS or (asked is None and not splits(*rest))):
-            return cls._over_cones(erm, settings, asked)
+        taken = False
+        if not quadratic and asked != STOTOS:
+            split = splits(*rest)
+            if erm.loss.expression is not None and (split or settings.accept_solver_accuracy):
+                name = asked or (STOTOS if split else conic.default_solver(*rest))
+                taken = name != STOTOS
+            elif asked is not None or not split:
+                return cls._over_cones(erm, settings, asked)
         if name != STOTOS:
             size, curvature = _sizes(erm, settings)
             conic.check_solver(name, options, *rest, size=size, curvature=curvature)
-            return cls(name, options)
-        declared = isinstance(erm, DeclaredERM)
-        _check_names(options, DECLARED_OPTIONS if declared else STOTOS_OPTIONS)
+            return cls(name, options, touches_records=taken, takes_records=taken)
+        _check_names(options, STOTOS_OPTIONS if erm.loss.records_are_drawn else LIMITS)
         _check_stotos(erm, settings)
         stochastic = options.get("variant", "newton") != "newton"
-        several = erm.outputs is not None and not erm.outputs.labelled
-        if stochastic and several:
-            raise OptionError(
-                "solver_options: a squared loss with several outputs is solved from its quadratic "
-                "form; leave the variant out."
-            )
         return cls(name, options, touches_records=not quadratic or stochastic)
 
     @classmethod
@@ -104,27 +102,6 @@ class Backend:
         engine = options if asked is None else {"solver_options": options}
         return cls(name, {"solver": name, **engine}, touches_records=True, over_cones=True)
 
-    @classmethod
-    def _declared(cls, erm: DeclaredERM, settings: Settings, asked: str | None) -> Backend:
-        """STOTOS, or a conic solver whose answer STOTOS certifies; cones where the rest needs them.
-
-        With ``accept_solver_accuracy`` a rest that cannot be split goes to the solver as it is.
-        """
-        rest = (erm.variables, erm.regulariser, erm.constraints)
-        options = dict(settings.solver_options)
-        name = asked or STOTOS
-        if asked != STOTOS and not splits(*rest):
-            if not settings.accept_solver_accuracy:
-                return cls._over_cones(erm, settings, asked)
-            name = asked or conic.default_solver(*rest)
-        if name != STOTOS:
-            size, curvature = _sizes(erm, settings)
-            conic.check_solver(name, options, *rest, size=size, curvature=curvature)
-            return cls(name, options, touches_records=True)
-        _check_names(options, DECLARED_OPTIONS)
-        _check_stotos(erm, settings)
-        return cls(name, options, touches_records=True)
-
     def check_ridge(self, erm: ERM, settings: Settings, ridge: float) -> None:
         """Refuse an accuracy that the ridge of the calibrated mechanism is too small for.
 
@@ -133,7 +110,7 @@ class Backend:
         OptionError
             With one that will do on the public part of the problem.
         """
-        if not self.over_cones or erm.outputs is None or not erm.outputs.labelled:
+        if not self.over_cones or erm.loss.flat is None:
             return
         cone_checks.check_ridge(
             self.name,
@@ -143,7 +120,7 @@ class Backend:
             erm.constraints,
             accuracy=float(settings.accuracy),
             size=settings.distance,
-            flat=erm.outputs.shifts,
+            flat=erm.loss.flat,
             ridge=ridge,
         )
 
@@ -171,12 +148,9 @@ def _touches(settings: Settings) -> bool:
     return isinstance(settings.mechanism, Linear) or settings.corrects_anchor
 
 
-def _sizes(erm: ERM | DeclaredERM, settings: Settings) -> tuple[float, float]:
+def _sizes(erm: ERM, settings: Settings) -> tuple[float, float]:
     """Public sizes of θ and of the curvature of the loss of one record."""
-    if isinstance(erm, DeclaredERM):
-        return settings.distance, erm.declared.smoothness
-    kappa = sum(loss.curvature * float(np.max(weight, initial=0.0)) for loss, weight in erm.losses)
-    return settings.distance, erm.row_norm(settings.bounds) ** 2 * kappa
+    return settings.distance, erm.loss.smoothness(settings.bounds)
 
 
 def _check_stotos(erm: ERM, settings: Settings) -> None:

@@ -5,10 +5,7 @@ Everything that is compared is public: bounds, dimension, radius, (ε, δ), and 
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-
-import numpy as np
 
 from cvxqop.backend import Backend
 from cvxqop.case import Case
@@ -19,7 +16,6 @@ from cvxqop.privacy.linear.options import Linear
 from cvxqop.privacy.mechanism import reference_curvature
 from cvxqop.privacy.wishart.options import Wishart
 from cvxqop.problem.anchor import resolve_anchor
-from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM
 from cvxqop.settings import Perturbation, Settings
 from cvxqop.solve.rest.finite import check_finite
@@ -81,7 +77,7 @@ def choose(
     usable = [one.mechanism for one in candidates if one.mechanism is not None]
     if not usable:
         raise failures[0]
-    records = erm.rows.n if settings.adjacency == "replace_one" else None
+    records = erm.n if settings.adjacency == "replace_one" else None
     curvature = reference_curvature(usable, records)
     radius = settings.distance
     candidates = [
@@ -98,19 +94,10 @@ def choose(
 def default_radius(erm: ERM, settings: Settings) -> float:
     """D0 where the caller gives no hint: how far θ̂ is expected to lie from the anchor.
 
-    With an offset (a target of size B) B/R: one row of the largest norm explains the largest
-    target. Without (classification) 2√D/R: the root mean square of a'θ over rows of norm R in
-    every direction is then 2, odds of 7 to 1. For declared losses G0/L, which is B/R for squared
-    ones. Never more than the constraints reach.
+    What is natural for the loss, and never more than the constraints reach.
     """
     anchor, offset = resolve_anchor(erm, settings.anchor, settings.bounds)
-    if isinstance(erm, DeclaredERM):
-        natural = erm.declared.anchor_bound / erm.declared.smoothness or 1.0
-    else:
-        B = erm.offset(settings.bounds) if offset is None else offset
-        R = erm.row_norm(settings.bounds)
-        moved = erm.has_offset or bool(np.any(anchor))
-        natural = B / R if moved and B else 2.0 * math.sqrt(erm.dimension) / R
+    natural = erm.loss.natural_radius(settings.bounds, anchor, offset)
     try:
         farthest = reach(split(erm.variables, None, erm.constraints), anchor)
     except NotSplittable:  # sets that only a conic solver takes: their reach is not known

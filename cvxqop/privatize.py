@@ -206,7 +206,7 @@ def plan(problem: cp.Problem, **options: Any) -> Plan:
     return Plan(
         guarantee=case.guarantee,
         dimension=erm.dimension,
-        records=erm.rows.n if settings.adjacency == "replace_one" else None,
+        records=erm.n if settings.adjacency == "replace_one" else None,
         radius=settings.distance,
         solver=backend.name,
         warnings=warnings_of(erm, settings, case.mechanism),

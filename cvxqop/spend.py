@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 from cvxpy.error import SolverError
@@ -12,37 +13,38 @@ from cvxpy.error import SolverError
 from cvxqop import _cvxpy
 from cvxqop.backend import STOTOS, Backend
 from cvxqop.case import Case
-from cvxqop.errors import AccuracyError, PrivateSolverError, sealed
+from cvxqop.errors import AccuracyError, OptionError, PrivateSolverError, sealed
 from cvxqop.feasible_release import feasible_release, unreleased
 from cvxqop.privacy.gaussian.options import CalibratedGaussian
 from cvxqop.privacy.gaussian.symmetric import SymmetricDraw
 from cvxqop.privacy.grid import Grid
-from cvxqop.privacy.mechanism import Draw
-from cvxqop.problem.declared_erm import DeclaredERM
+from cvxqop.problem.erm import ERM
 from cvxqop.solution import PrivateLoss, PrivateSolution
 from cvxqop.solve.answer import Answer
 from cvxqop.solve.cones import engine as cone_engine
 from cvxqop.solve.engines import conic, monitor, stotos
+from cvxqop.solve.rest.prox import splits
+from cvxqop.solve.rest.terms import NotSplittable
 from cvxqop.solve.smooth.finite_sum import FiniteSum
+from cvxqop.solve.smooth.function import PerturbedFunction
 from cvxqop.solve.smooth.quadratic import Quadratic
-from cvxqop.solve.smooth.softmax import SoftmaxSum
-from cvxqop.spend_declared import from_function
+from cvxqop.solve.solvers import compiles
 
 __all__ = ["release_quadratic", "spend"]
 
 Array = npt.NDArray[np.float64]
+Smooth = Quadratic | FiniteSum | PerturbedFunction
 
 
 @sealed
 def spend(case: Case, backend: Backend) -> PrivateSolution:
     """Run a plan: draw, solve, release. Nothing is written into a variable here."""
-    if not backend.touches_records:
-        return _from_quadratic(case, backend)
-    if isinstance(case.erm, DeclaredERM):
-        return from_function(case, case.erm, backend)
-    return _from_records(case, backend)
+    if backend.touches_records:
+        return _from_records(case, backend)
+    return _from_quadratic(case, backend)
 
 
+@sealed
 def release_quadratic(case: Case, backend: Backend) -> PrivateLoss:
     """(H̃, g̃) = (H + S, g + a), on a public grid: the records are read before the noise is drawn.
 
@@ -56,7 +58,7 @@ def release_quadratic(case: Case, backend: Backend) -> PrivateLoss:
     backend : Backend
         Solves the stages but the last.
     """
-    H, g = case.gram()
+    H, g = case.sums.quadratic_form()
     if case.mechanism.sensitivity.anchor_gradient == 0.0:
         g = np.zeros_like(g)  # it is zero but for rounding, and no guard would hide that
     draw, _, _ = case.draw()
@@ -73,8 +75,7 @@ def release_quadratic(case: Case, backend: Backend) -> PrivateLoss:
     loss = PrivateLoss(hessian, gradient, anchor, case.erm.variables, case.guarantee)
     for bound, guard, grid in later_stages:
         anchor = _stage(case, backend, loss)
-        later = case.reanchored(anchor, bound)
-        gradient = grid.add(later.slope(), guard)
+        gradient = grid.add(case.reanchored(anchor, bound).sums.gradient(), guard)
         gradients.append(gradient)
         hessian = case.repaired(released, gradients)
         loss = replace(loss, hessian=hessian, gradient=gradient, anchor=anchor)
@@ -110,9 +111,8 @@ def _from_quadratic(case: Case, backend: Backend) -> PrivateSolution:
 
 
 def _solve_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> Answer:
-    erm = case.erm
     quadratic = Quadratic(loss.hessian, loss.gradient, loss.anchor)
-    rest = (erm.variables, erm.regulariser, erm.constraints)
+    rest = _rest(case.erm)
     if backend.name == STOTOS:
         answer = stotos.solve_stotos(
             quadratic,
@@ -127,52 +127,147 @@ def _solve_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> Answer:
     return conic.solve_conic(quadratic, *rest, solver=backend.name, solver_options=backend.options)
 
 
-def _perturbed(case: Case) -> Callable[[Draw], Quadratic | FiniteSum]:
-    """The smooth part as a function of the draw, once every record has been found usable."""
-    outputs, anchor = case.erm.outputs, case.anchor
-    if outputs is not None and not outputs.labelled:
-        H, g = case.gram()
-        return lambda draw: Quadratic(H + draw.curvature, g + draw.guard, anchor)
-    if outputs is not None:
-        case.rows.check_finite()
-        (_, weight), *_ = case.erm.losses
-        return lambda draw: SoftmaxSum.of(
-            case.rows, outputs.layout, float(weight), draw.curvature, draw.guard, anchor
-        )
-    rows, losses, linear = case.finite_sum()
-    return lambda draw: FiniteSum(rows, losses, draw.curvature, draw.guard + linear, anchor)
+def _rest(erm: ERM) -> tuple[Any, Any, Any]:
+    return erm.variables, erm.regulariser, erm.constraints
 
 
 def _from_records(case: Case, backend: Backend) -> PrivateSolution:
     """Other losses: a point certified to lie within Δ of the minimiser, then the release."""
     erm, release = case.erm, case.mechanism.release
     assert release is not None
-    perturbed = _perturbed(case)
+    case.sums.check()
+    perturbed = case.sums.smooth(FiniteSum, PerturbedFunction)
+    if backend.takes_records:
+        _check_taken(erm, backend)
     draw, noise, sampling = case.draw()
-    rest = (erm.variables, erm.regulariser, erm.constraints)
-    common = {
-        "accuracy": release.accuracy,
-        "cholesky": draw.factor,
-        "progress": case.settings.verbose,
-        **backend.options,
-    }
+    smooth = perturbed(case.sums.whole(draw.curvature), draw.guard)
+    factor = draw.factor if len(draw.factor) == erm.dimension else None
     try:
-        if backend.over_cones:
-            size = case.settings.distance
-            answer = cone_engine.solve_over_cones(perturbed(draw), *rest, size=size, **common)
-        else:
-            answer = stotos.solve_stotos(perturbed(draw), *rest, seed=sampling, **common)
-    except AccuracyError:
-        raise
+        theta = _within(case, backend, smooth, factor, sampling, release.accuracy)
+    except AccuracyError as error:
+        raise AccuracyError(str(error)) from None
     except Exception:  # whatever it says, it depends on records
         raise AccuracyError(monitor.failure("the solver failed")) from None
-    if answer.distance is None or not answer.distance <= release.accuracy:
-        raise AccuracyError(
-            "The point that STOTOS stopped at (finish=False) is not certified to the accuracy that "
-            "the release needs. Nothing was released, and the charge for this draw stands. Leave "
-            "out finish=False, or take more iterations."
-        )
-    if not answer.finite:
+    if not np.all(np.isfinite(theta)):
         raise AccuracyError(unreleased("is not finite"))
-    theta = release.apply(answer.theta, noise)
+    theta = release.apply(theta, noise)
     return PrivateSolution(feasible_release(erm, theta), case.guarantee, backend.name)
+
+
+def _within(
+    case: Case,
+    backend: Backend,
+    smooth: Smooth,
+    factor: Array | None,
+    sampling: np.random.Generator,
+    accuracy: float,
+) -> Array:
+    """The minimiser for this draw to ``accuracy``: by an engine that certifies, from the answer of
+    a solver of CVXPY where one was asked for the whole problem, or where the engine alone does not
+    get there and CVXPY may be handed the loss."""
+    erm, trusting = case.erm, case.settings.accept_solver_accuracy
+    progress, variables = case.settings.verbose, erm.variables
+    regulariser, constraints = erm.regulariser, erm.constraints
+
+    def certified(start: Array | None, options: Any) -> Array:
+        answer = stotos.solve_stotos(
+            smooth,
+            variables,
+            regulariser,
+            constraints,
+            accuracy=accuracy,
+            start=start,
+            seed=sampling,
+            cholesky=factor,
+            progress=progress,
+            **options,
+        )
+        if answer.distance is None or not answer.distance <= accuracy:
+            raise AccuracyError(
+                "The point that STOTOS stopped at (finish=False) is not certified to the accuracy "
+                "that the release needs. Nothing was released, and the charge for this draw "
+                "stands. Leave out finish=False, or take more iterations."
+            )
+        return answer.theta
+
+    if backend.over_cones:
+        return cone_engine.solve_over_cones(
+            smooth,
+            variables,
+            regulariser,
+            constraints,
+            size=case.settings.distance,
+            accuracy=accuracy,
+            cholesky=factor,
+            progress=progress,
+            **backend.options,
+        ).theta
+    start, options = None, backend.options
+    if backend.takes_records:
+        start, options = _taken(case, smooth, backend.name, backend.options), {}
+        if trusting and start is None and not splits(variables, regulariser, constraints):
+            raise AccuracyError(_unanswered(backend.name))
+    else:
+        try:
+            return certified(None, options)
+        except monitor.PrecisionError:
+            if erm.loss.expression is None:
+                raise
+        start = _taken(case, smooth, None, {})
+    try:
+        return certified(start, options)
+    except (AccuracyError, NotSplittable):
+        if trusting and start is not None:
+            return start
+        raise
+
+
+def _unanswered(name: str) -> str:
+    return (
+        f"solver {name} found no finite and feasible answer to the perturbed problem; nothing was "
+        "released and the privacy charge stands. Another solver, or other solver_options, may find "
+        "one. This failure depends on the data: it is for the holder of the data only"
+    )
+
+
+def _taken(case: Case, smooth: Any, name: str | None, options: Any) -> Array | None:
+    """The answer of a solver of CVXPY to the whole problem, the loss written out; None if it
+    failed."""
+    variables, regulariser, constraints = _rest(case.erm)
+    form = Quadratic(smooth.S, smooth.a, smooth.anchor)
+    loss = case.erm.loss.expression
+    try:
+        answer = conic.solve_conic(
+            form,
+            variables,
+            loss if regulariser is None else loss + regulariser,
+            constraints,
+            solver=name,
+            solver_options=options,
+            scale=smooth.curvature,
+            size=case.settings.distance,
+            polish=False,
+        )
+    except SolverError:
+        return None
+    return answer.theta
+
+
+def _check_taken(erm: ERM, backend: Backend) -> None:
+    """Refuse a solver that cannot take the atoms of the loss.
+
+    Raises
+    ------
+    OptionError
+        Names the solver, and those that can.
+    """
+    theta = conic.stacked(erm.variables)
+    objective = erm.loss.expression + cp.sum_squares(theta)
+    problem = cp.Problem(cp.Minimize(objective), list(erm.constraints))
+    if compiles(problem, backend.name):
+        return
+    others = [repr(name) for name in cp.installed_solvers() if compiles(problem, name)]
+    remedy = f"use {' or '.join(others)}" if others else "write it with other atoms"
+    raise OptionError(
+        f"solver={backend.name!r} cannot take the private loss {' + '.join(erm.terms)}: {remedy}."
+    )

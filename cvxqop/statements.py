@@ -11,11 +11,11 @@ from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.privacy.wishart.calibrated import CalibratedWishart
 from cvxqop.privacy.wishart.options import Wishart
 from cvxqop.problem.anchor import CommonMinimizer
-from cvxqop.problem.declared_erm import DeclaredERM
-from cvxqop.problem.erm import ERM, Constants
+from cvxqop.problem.erm import ERM
+from cvxqop.problem.parts import Constants
 from cvxqop.settings import Settings
 
-__all__ = ["assumptions_of", "caveats_of", "declared_assumptions_of", "warnings_of"]
+__all__ = ["assumptions_of", "caveats_of", "warnings_of"]
 
 PRECISION = 3e-8
 """Part of a displacement that double precision can tell apart: about 2√(machine epsilon)."""
@@ -49,21 +49,16 @@ def assumptions_of(
         "Row i of every private array belongs to record i: " + "; ".join(erm.private_names) + ".",
         NEIGHBOURS[settings.adjacency],
     ]
-    clip = f"Every record is clipped to ‖a‖ ≤ {constants.row_norm:g}"
+    cut = None
     if settings.corrects_anchor and constants.anchor_gradient > 0.0:
-        clip += f", and its residual at the anchor to ±{offset:g}"
+        cut = f", and its residual at the anchor to ±{offset:g}"
     elif isinstance(settings.anchor, CommonMinimizer):
-        clip += (
+        cut = (
             f", and its residual at the anchor to ±{offset:g}: that the anchor is within "
             f"{settings.anchor.error:g} of a common minimiser is enforced, not assumed"
         )
-    elif erm.outputs is not None and erm.outputs.labelled:
-        clip += ", and its labels to the nearest probability vector"
-    elif erm.outputs is not None and (erm.has_offset or settings.anchor is not None):
-        clip += f", and ‖Θ0'a + c‖ ≤ {erm.offset(settings.bounds):g} at the anchor"
-    elif erm.has_offset or settings.anchor is not None:
-        clip += f", and |a'θ0 + c| ≤ {erm.offset(settings.bounds):g} at the anchor"
-    sentences.append(clip + ".")
+    anchored = settings.anchor is not None
+    sentences.append(erm.loss.promise(constants, settings.bounds, anchored, cut))
     if isinstance(settings.mechanism, Linear) and settings.mechanism.clip is not None:
         sentences.append(
             "The gradient of every record is clipped to norm "
@@ -79,32 +74,10 @@ def assumptions_of(
         )
     sentences += _paper_assumption(settings, constants)
     sentences.append(
-        "The bounds, the anchor, the radius, the regulariser, the constraints and the choice of "
-        "mechanism were fixed without looking at the private data."
+        f"The {'bounds' if erm.loss.clipped else 'declared bounds'}, the anchor, the radius, the "
+        "regulariser, the constraints and the choice of mechanism were fixed without looking at "
+        "the private data."
     )
-    if erm.scale_statement is not None:
-        sentences.append(erm.scale_statement)
-    if erm.public_data:
-        sentences.append("Known to everyone: " + "; ".join(erm.public_data) + ".")
-    sentences.append(ROUNDING if touches_records else ON_GRID)
-    return tuple(sentences)
-
-
-def declared_assumptions_of(
-    erm: DeclaredERM, settings: Settings, touches_records: bool
-) -> tuple[str, ...]:
-    """The same for a loss whose constants were declared: they are believed, not enforced."""
-    sentences = [
-        "Row i of every private array belongs to record i: " + "; ".join(erm.private_names) + ".",
-        NEIGHBOURS[settings.adjacency],
-        "The loss ℓ of one record is its part of the private terms of the objective. Bounds on it "
-        f"were declared by the user: {', '.join(erm.declared.lines(erm.dimension))}. That they "
-        "hold for "
-        "every record that could occur, at every θ of the constraint set and between it and the "
-        "anchor, is believed: no record is clipped.",
-        "The declared bounds, the anchor, the radius, the regulariser, the constraints and the "
-        "choice of mechanism were fixed without looking at the private data.",
-    ]
     if settings.accept_solver_accuracy:
         sentences.append(
             "The solver's accuracy was trusted, not certified: its answer is within "
@@ -112,7 +85,7 @@ def declared_assumptions_of(
         )
     if erm.scale_statement is not None:
         sentences.append(erm.scale_statement)
-    if settings.adjacency == "add_remove":
+    if not erm.loss.clipped and settings.adjacency == "add_remove":
         sentences.append("No number in the loss was computed from the number of records.")
     if erm.public_data:
         sentences.append("Known to everyone: " + "; ".join(erm.public_data) + ".")
@@ -144,7 +117,7 @@ def caveats_of(settings: Settings, reproducible: bool) -> tuple[str, ...]:
     caveats = []
     if reproducible:
         caveats.append("a seed was given: whoever knows it can remove the noise")
-    if settings.declared is None and settings.bounds.from_data:
+    if settings.bounds is not None and settings.bounds.from_data:
         caveats.append("the bounds were read from the data")
     return tuple(caveats)
 
@@ -157,7 +130,7 @@ def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str
     ridge = mechanism.ridge
     floor = isinstance(mechanism, CalibratedWishart) and mechanism.curvature == "floor"
     if settings.adjacency == "replace_one":
-        n = erm.rows.n
+        n = erm.n
         if n > 0 and settings.delta >= 1.0 / n and settings.delta <= 1e-2:
             warnings.append("delta is not below 1/n: publishing one record whole would satisfy it")
         available = n * mechanism.sensitivity.average_curvature

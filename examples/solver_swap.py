@@ -15,6 +15,7 @@ import numpy as np
 from private_lasso import BOUNDS, DELTA, lasso, load
 
 import cvxqop
+from cvxqop.problem.losses.part import Part
 from cvxqop.problem.losses.scalar import logistic
 from cvxqop.problem.records.rows import ArrayRows
 from cvxqop.solve.certificate import Curvature
@@ -78,7 +79,7 @@ def synthetic(side):
     y = np.where(3 * X @ rng.standard_normal(d) + rng.logistic(size=n) > 0, 1.0, -1.0)
     W = rng.standard_normal((d, 3 * d))
     smooth = FiniteSum(
-        ArrayRows(-y[:, None] * X, np.zeros((n, 1))), [logistic],
+        [Part.of(ArrayRows(-y[:, None] * X, np.zeros((n, 1))), [logistic])],
         S=W @ W.T / 3, a=rng.standard_normal(d), anchor=np.zeros(d),
     )  # fmt: skip
     theta = cp.Variable(d)

@@ -27,7 +27,12 @@ HOMES = {
         "privacy/gaussian/truncated_choice.py",
         "privacy/accounting/oscillator.py",
     ],
-    9: ["privacy/linear/options.py", "privacy/linear/profile.py", "declaring.py", "case.py"],
+    9: [
+        "privacy/linear/options.py",
+        "privacy/linear/profile.py",
+        "problem/losses/declared_loss.py",
+        "case.py",
+    ],
     10: ["privacy/release.py"],
     11: ["solve/certificate.py"],
     12: ["privacy/paper/profile.py", "privacy/paper/calibrated.py", "privacy/wishart/options.py"],

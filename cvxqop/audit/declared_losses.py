@@ -17,8 +17,8 @@ import numpy.typing as npt
 from cvxqop.audit.neighbours import LOSSES, B, Data, Loss, R
 from cvxqop.audit.objective import Objective
 from cvxqop.problem.losses.declared import Declared
+from cvxqop.problem.losses.margins import LossSum
 from cvxqop.problem.losses.scalar import ScalarLoss, logistic
-from cvxqop.solve.smooth.record_loss import LossSum
 
 __all__ = ["DECLARED_LINE", "DECLARED_PLANE", "DECLARED_QUADRATIC", "NO_GUARD", "DeclaredLoss"]
 

@@ -19,7 +19,7 @@ from cvxqop.audit.softmax import SoftmaxObjective
 from cvxqop.case import Case
 from cvxqop.errors import OptionError
 from cvxqop.privacy.mechanism import Mechanism
-from cvxqop.problem.declared_erm import DeclaredERM
+from cvxqop.problem.losses.declared_loss import DeclaredLoss
 
 __all__ = ["Divergence", "divergence", "grid", "hockey_stick"]
 
@@ -146,7 +146,7 @@ def divergence(
     if call.output == "loss":
         if not mechanisms[0].sensitivity.quadratic:
             raise OptionError("output='loss' is for squared losses; use 'solution'.")
-        found = loss_divergence(mechanisms, [case.gram() for case in cases], at)
+        found = loss_divergence(mechanisms, [case.sums.quadratic_form() for case in cases], at)
     else:
         intervals = [interval(case) for case in cases]
         datas = zip(cases, (D, D_prime), strict=True)
@@ -197,13 +197,13 @@ def _differences(
 
 
 def _objective(case: Case, data: Any, stated: Callable[[Any], Smooth | None] | None) -> Smooth:
-    if case.erm.outputs is not None and case.erm.outputs.labelled:
+    if case.erm.loss.flat is not None:
         return SoftmaxObjective.of(case)
     J = None if stated is None else stated(data)
-    if J is None or not isinstance(case.erm, DeclaredERM):
+    if J is None or not isinstance(case.erm.loss, DeclaredLoss):
         return Objective.of(case)
     linear, curvature = public_rest(case)
-    function, d = case.erm.function(), len(case.anchor)
+    function, d = case.erm.loss.function(), len(case.anchor)
     points = np.vstack([size * (np.eye(d) + 0.3) for size in (-1.5, 0.7)])
     gradients = points @ curvature + linear
     for point, gradient in zip(points, gradients, strict=True):

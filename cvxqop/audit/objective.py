@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from cvxqop._blocks import dense
 from cvxqop.case import Case
 from cvxqop.errors import OptionError
-from cvxqop.problem.declared_erm import DeclaredERM
-from cvxqop.solve.smooth.gram import dense
-from cvxqop.solve.smooth.record_loss import LossSum, RecordLoss
+from cvxqop.problem.losses.margins import Margin
+from cvxqop.problem.losses.recognised import RecognisedSums
 
 __all__ = ["Objective", "Smooth", "public_rest"]
 
@@ -41,7 +41,7 @@ class Objective:
         a_i, clipped.
     numbers : ndarray, shape (n, k)
         What ℓ_i depends on: offsets, and more for weighted or clipped losses.
-    loss : RecordLoss
+    loss : LossSum or CutLoss
         ℓ, for the numbers of each record.
     anchor : ndarray, shape (d,)
         θ0.
@@ -54,7 +54,7 @@ class Objective:
     --------
     >>> import numpy as np
     >>> from cvxqop.problem.losses.scalar import squared
-    >>> from cvxqop.solve.smooth.record_loss import LossSum
+    >>> from cvxqop.problem.losses.margins import LossSum
     >>> J = Objective(
     ...     np.eye(2), np.array([[1.0], [0.0]]), LossSum([squared]), np.zeros(2), np.zeros(2),
     ...     np.zeros((2, 2)),
@@ -66,7 +66,7 @@ class Objective:
 
     rows: Array
     numbers: Array
-    loss: RecordLoss
+    loss: Any
     anchor: Array
     linear: Array
     curvature: Array
@@ -82,25 +82,26 @@ class Objective:
             If the public rest is not quadratic, a record has several outputs, or the loss is
             declared: then no density of the output is known.
         """
-        if isinstance(case.erm, DeclaredERM):
+        sums = case.sums
+        if not isinstance(sums, RecognisedSums):
             raise OptionError(
                 "divergence: a declared loss is known by values and gradients only. Pass its "
                 "Hessians as objective=…, or use output='loss' if it is quadratic."
             )
-        if case.erm.outputs is not None:
+        part = sums.parts[0]
+        if len(sums.parts) > 1 or not isinstance(part.loss, Margin):
             raise OptionError(
                 "divergence: the solution has no density that is known here where a record has "
                 "several targets; use output='loss'."
             )
-        rows, losses, labels = case.finite_sum()
-        A, numbers = rows.take(0, rows.n)
+        A, numbers = part.records.take(0, part.records.n)
         linear, curvature = public_rest(case)
         return cls(
             dense(A),
             numbers,
-            LossSum(losses) if isinstance(losses, Sequence) else losses,
+            part.loss,
             case.anchor,
-            linear + labels,
+            linear + sums.linear,
             curvature,
         )
 
@@ -115,7 +116,7 @@ class Objective:
         hessian = np.tile(self.curvature, (len(u), 1, 1))
         for a, numbers in zip(self.rows, self.numbers, strict=True):
             margin, C = (self.anchor + u) @ a, np.tile(numbers, (len(u), 1))
-            gradient += self.loss.slope(margin, C)[:, None] * a
+            gradient += self.loss.values(margin, C)[1][:, None] * a
             hessian += self.loss.second_derivative(margin, C)[:, None, None] * np.outer(a, a)
         return gradient, hessian
 

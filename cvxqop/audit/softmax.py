@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 
+from cvxqop._blocks import dense
 from cvxqop.audit.objective import public_rest
 from cvxqop.case import Case
 from cvxqop.errors import OptionError
-from cvxqop.solve.smooth.gram import dense
+from cvxqop.problem.losses.recognised import RecognisedSums
 
 __all__ = ["SoftmaxObjective", "contrasts"]
 
@@ -74,30 +75,30 @@ class SoftmaxObjective:
         OptionError
             If the public rest is not quadratic, or more than two directions are left.
         """
-        erm = case.erm
-        assert erm.outputs is not None
+        sums = case.sums
+        assert isinstance(sums, RecognisedSums)
+        (part,) = sums.parts
         linear, curvature = public_rest(case)
-        D, (p, k) = erm.dimension, erm.outputs.layout.shape
+        D, (p, k) = part.dimension, part.layout.shape
         basis = np.eye(D)
         if D > 2:
             basis = np.stack(
-                [erm.outputs.stacked(column.reshape(1, k)) for column in contrasts(k)], axis=1
+                [part.spread(column.reshape(1, k)) for column in contrasts(k)], axis=1
             ) if p == 1 else basis  # fmt: skip
             left = linear - basis @ (basis.T @ linear), curvature - basis @ (basis.T @ curvature)
-            if basis.shape[1] > 2 or any(np.max(np.abs(part)) > 1e-9 for part in left):
+            if basis.shape[1] > 2 or any(np.max(np.abs(each)) > 1e-9 for each in left):
                 raise OptionError(
                     "divergence: a multinomial loss has a density that is known here for two "
                     "classes and one feature, or for three, with a public rest that does not "
                     "depend on the sum of their coefficients."
                 )
-        A, labels = case.rows.take(0, case.rows.n)
-        ((_, weight),) = erm.losses
+        A, labels = part.records.take(0, part.records.n)
         return cls(
             dense(A),
             labels,
-            float(weight),
-            erm.outputs.matrix(case.anchor),
-            np.stack([erm.outputs.matrix(column) for column in basis.T]),
+            part.loss.weight,
+            case.anchor[part.layout],
+            np.stack([column[part.layout] for column in basis.T]),
             basis.T @ linear,
             basis.T @ curvature @ basis,
         )

@@ -81,7 +81,7 @@ def resolve_anchor(erm: ERM, anchor: Any, bounds: Bounds) -> tuple[Array, float 
     """
     offset = None
     if isinstance(anchor, CommonMinimizer):
-        offset = erm.row_norm(bounds) * float(anchor.error)
+        offset = erm.loss.row_norm(bounds) * float(anchor.error)
         anchor = anchor.theta
     if anchor is None:
         return np.zeros(erm.dimension), offset

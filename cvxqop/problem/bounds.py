@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cvxqop._blocks import canonical
 from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import OptionError, PrivacyWarning
 from cvxqop.problem.records.forms import as_numbers, floats
-from cvxqop.problem.records.sparse import canonical
 
 __all__ = ["Bounds"]
 

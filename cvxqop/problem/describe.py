@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cvxqop.problem.declared_erm import DeclaredERM
 from cvxqop.problem.erm import ERM
-from cvxqop.problem.losses.multinomial import Multinomial
+from cvxqop.problem.losses.declared_loss import DeclaredLoss
+from cvxqop.problem.losses.recognised import RecognisedLoss
+from cvxqop.problem.losses.terms import LabelledTerm, Term
 from cvxqop.problem.reading.public import Stacking
-from cvxqop.problem.records.outputs import Outputs
 from cvxqop.problem.records.pieces import Piece
 from cvxqop.problem.records.rows import AffineRows
 
@@ -22,14 +22,19 @@ def describe(erm: ERM) -> str:
 
     The number of records is for the holder of the data: under add_remove it is private.
     """
-    if isinstance(erm, DeclaredERM):
-        return "\n".join([*_declared_lines(erm), *_theta_lines(erm), *_rest_lines(erm)])
-    lines = ["Private loss, a sum over records of φ(a'θ + c):"]
-    if erm.outputs is not None:
-        argument = "t), t = Θ'a" if erm.outputs.labelled else "Θ'a + c)"
-        shape = "Θ of shape ({}, {})".format(*erm.outputs.layout.shape)
-        lines = [f"Private loss, a sum over records of φ({argument}, {shape}:"]
-    for text, (loss, weight) in zip(erm.terms, erm.losses, strict=True):
+    loss = erm.loss
+    if isinstance(loss, RecognisedLoss):
+        own = _recognised_lines(erm, loss)
+    else:
+        assert isinstance(loss, DeclaredLoss)
+        own = _declared_lines(erm, loss)
+    return "\n".join([*own, *_rest_lines(erm)])
+
+
+def _recognised_lines(erm: ERM, loss: RecognisedLoss) -> list[str]:
+    lines = [_headline(loss)]
+    weights = [pair for term in loss.terms for pair in term.losses]
+    for text, (phi, weight) in zip(erm.terms, weights, strict=True):
         lines.append(f"  {text}")
         size = (
             f"public weights of shape {np.shape(weight)}"
@@ -38,32 +43,41 @@ def describe(erm: ERM) -> str:
             if erm.mean
             else f"weight {float(weight):g}"
         )
-        lines.append(f"    φ = {loss.name}; curvature κ = {loss.curvature:g}; {size}")
+        lines.append(f"    φ = {phi.name}; curvature κ = {phi.curvature:g}; {size}")
     for text in erm.texts.labels:
         lines.append(f"  {text}")
         lines.append(
-            "    labels of the logistic loss, cut to its range of slopes"
-            if erm.outputs is None
-            else "    labels y, each record's moved to the nearest probability vector"
+            "    labels y, each record's moved to the nearest probability vector"
+            if any(isinstance(term, LabelledTerm) for term in loss.terms)
+            else "    labels of the logistic loss, cut to its range of slopes"
         )
-    if erm.outputs is not None:
-        lines += _output_lines(erm, erm.outputs)
-    lines.append(f"Rows: n = {erm.rows.n} records, D = {erm.dimension}")
+    for term in loss.terms:
+        lines += _output_lines(term)
+    lines.append(f"Rows: n = {loss.n} records, D = {erm.dimension}")
     lines.append(f"  a = {erm.texts.row}")
-    lines += _label_lines(erm.rows.pieces if isinstance(erm.rows, AffineRows) else ())
-    lines += _theta_lines(erm)
-    lines += _array_lines(erm)
-    lines.append(f"Public part of a: norm {erm.row_parts.public_norm:g}")
-    return "\n".join([*lines, *_rest_lines(erm)])
+    for term in loss.terms:
+        lines += _label_lines(term.rows.pieces if isinstance(term.rows, AffineRows) else ())
+    lines += [*_theta_lines(erm), *_array_lines(erm)]
+    norm = max(term.row_parts.public_norm for term in loss.terms)
+    return [*lines, f"Public part of a: norm {norm:g}"]
 
 
-def _declared_lines(erm: DeclaredERM) -> list[str]:
+def _headline(loss: RecognisedLoss) -> str:
+    term = loss.terms[0]
+    if term.outputs.count == 1:
+        return "Private loss, a sum over records of φ(a'θ + c):"
+    argument = "t), t = Θ'a" if isinstance(term, LabelledTerm) else "Θ'a + c)"
+    shape = "Θ of shape ({}, {})".format(*term.outputs.layout.shape)
+    return f"Private loss, a sum over records of φ({argument}, {shape}:"
+
+
+def _declared_lines(erm: ERM, loss: DeclaredLoss) -> list[str]:
     lines = ["Private loss, a sum over records that is declared and not recognised:"]
     lines += [f"  {text}" for text in erm.terms]
     lines.append("Declared of the sum of these terms of one record, and not enforced:")
-    lines += [f"  {text}" for text in erm.declared.lines(erm.dimension)]
-    lines.append(f"n = {erm.rows.n} records, D = {erm.dimension}")
-    return lines + _array_lines(erm)
+    lines += [f"  {text}" for text in loss.declared.lines(erm.dimension)]
+    lines.append(f"n = {loss.n} records, D = {erm.dimension}")
+    return [*lines, *_array_lines(erm), *_theta_lines(erm)]
 
 
 def _theta_lines(erm: ERM) -> list[str]:
@@ -92,13 +106,15 @@ def _rest_lines(erm: ERM) -> list[str]:
     return [*lines, f"Neighbours: {erm.adjacency}"]
 
 
-def _output_lines(erm: ERM, outputs: Outputs) -> list[str]:
+def _output_lines(term: Term) -> list[str]:
     """The Hessian of a record with several outputs."""
-    loss, _ = erm.losses[0]
-    if isinstance(loss, Multinomial):
+    if isinstance(term, LabelledTerm):
+        loss, _ = term.losses[0]
         bounds = f"rank ≤ {loss.hessian_rank}, trace ≤ {loss.trace:g} ‖a‖²"
         return [f"  Hessian of a record (diag p − pp') ⊗ aa': {bounds}, Frobenius norm ≤ ½ ‖a‖²"]
-    own = f"the same κaa' in each of {outputs.count} outputs, so that they share one S"
+    if term.outputs.count == 1:
+        return []
+    own = f"the same κaa' in each of {term.outputs.count} outputs, so that they share one S"
     return [f"  Hessian of a record: {own}"]
 
 

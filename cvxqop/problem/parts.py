@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
 
 __all__ = ["Constants", "RowParts", "Texts"]
 
@@ -13,14 +15,14 @@ class Constants:
 
     Attributes
     ----------
-    row_norm : float
-        R, bound on ‖a‖, public part included.
     smoothness : float
-        L = R² Σ_j κ_j w_j ≥ ‖∇²ℓ‖, of Theorems 3 to 9.
+        L ≥ ‖∇²ℓ‖, of Theorems 3 to 9; R² Σ_j κ_j w_j of a row a.
     anchor_gradient : float
-        G0 = R Σ_j w_j sup_{|t| ≤ B} |φ_j'(t)| ≥ ‖∇ℓ(θ0)‖, of the guard.
+        G0 ≥ ‖∇ℓ(θ0)‖, of the guard; R Σ_j w_j sup_{|t| ≤ B} |φ_j'(t)| of a row a.
     quadratic : bool
-        Whether every φ_j is quadratic.
+        Whether ℓ is quadratic in θ.
+    row_norm : float
+        R, bound on ‖a‖, public part included; of several rows the largest.
     outputs : int
         k where the Hessian of a record is I_k ⊗ A with a matrix A of rank one; L is that of A.
     hessian_rank : int
@@ -30,17 +32,63 @@ class Constants:
     trace, frobenius : float, optional
         Bounds on its trace (Theorem 6) and Frobenius norm (Theorems 7 and 8), of A again; None
         stands for ρL and √ρ L.
+    gradient_range : int, optional
+        Dimension of a subspace that holds the gradient of a record at every θ (of one output).
+    linear_rank : int, optional
+        ρ for Theorem 9 where gradients need not follow the Hessian.
     """
 
-    row_norm: float
     smoothness: float
     anchor_gradient: float
     quadratic: bool
+    row_norm: float = 1.0
     outputs: int = 1
     hessian_rank: int = 1
     hessian_range: int | None = None
     trace: float | None = None
     frobenius: float | None = None
+    gradient_range: int | None = None
+    linear_rank: int | None = None
+
+    @property
+    def whole(self) -> Constants:
+        """The constants of the Hessian of all outputs together."""
+        if self.outputs == 1:
+            return self
+        rank = self.hessian_rank * self.outputs
+        return replace(self, outputs=1, hessian_rank=rank, gradient_range=rank)
+
+    @property
+    def trace_bound(self) -> float:
+        """T."""
+        return self.hessian_rank * self.smoothness if self.trace is None else self.trace
+
+    @property
+    def frobenius_bound(self) -> float:
+        """F."""
+        bound = self.hessian_rank**0.5 * self.smoothness
+        return bound if self.frobenius is None else self.frobenius
+
+    @staticmethod
+    def total(parts: Iterable[Constants]) -> Constants:
+        """The constants of a sum: a record enters each of its terms, and bounds add up."""
+        return reduce(_together, parts)
+
+
+def _together(one: Constants, other: Constants) -> Constants:
+    one, other = one.whole, other.whole
+    return Constants(
+        smoothness=one.smoothness + other.smoothness,
+        anchor_gradient=one.anchor_gradient + other.anchor_gradient,
+        quadratic=one.quadratic and other.quadratic,
+        row_norm=max(one.row_norm, other.row_norm),
+        hessian_rank=one.hessian_rank + other.hessian_rank,
+        hessian_range=(one.hessian_range or one.hessian_rank)
+        + (other.hessian_range or other.hessian_rank),
+        gradient_range=(one.gradient_range or 0) + (other.gradient_range or 0),
+        trace=one.trace_bound + other.trace_bound,
+        frobenius=one.frobenius_bound + other.frobenius_bound,
+    )
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,9 @@ def test_the_guard_left_out_on_data_that_do_not_interpolate(monkeypatch):
     # And the integral: the gradients differ, and nothing hides it.
     cases = [row.call("loss").prepare(data)[0] for data in D]
     bare = [replace(case.mechanism, guard_scale=0.0) for case in cases]
-    assert loss_divergence(bare, [case.gram() for case in cases], [2.0]) == [(1.0, 0.0)]
+    assert loss_divergence(bare, [case.sums.quadratic_form() for case in cases], [2.0]) == [
+        (1.0, 0.0)
+    ]
 
 
 def test_the_same_seed_on_both_data_sets(monkeypatch):
@@ -182,7 +184,7 @@ def test_one_degree_of_freedom_less(monkeypatch):
     mechanism = cases[0].mechanism
     assert not draws_follow_law(mechanism, draws=10_000, confidence=1 - RISK, seed=1).holds
     fewer = replace(mechanism, degrees_of_freedom=mechanism.degrees_of_freedom - 1)
-    forms = [case.gram() for case in cases]
+    forms = [case.sums.quadratic_form() for case in cases]
     ((value, error),) = loss_divergence([fewer, fewer], forms, [2.0])
     assert value - error > 1.02 * float(mechanism.profile(2.0))
     ((value, error),) = loss_divergence([mechanism, mechanism], forms, [2.0])

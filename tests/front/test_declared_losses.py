@@ -6,10 +6,10 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
+from cvxqop.declaring import declared_sensitivity
 from scipy.optimize import minimize
 
 import cvxqop
-from cvxqop.declaring import declared_sensitivity
 from cvxqop.privacy.noise import Randomness
 from cvxqop.problem.reading.declared_reading import read_declared
 from cvxqop.settings import Settings

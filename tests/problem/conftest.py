@@ -13,12 +13,12 @@ from cvxqop.problem.erm import ERM
 def value_of(erm: ERM, theta: np.ndarray, size: int = 3) -> float:
     """Σ_j Σ_i w_ij φ_j(a_i'θ + c_ij), from the blocks of the rows."""
     total, start = 0.0, 0
-    for A, C in erm.rows.blocks(size):
-        for j, (loss, weight) in enumerate(erm.losses):
+    for A, C in erm.loss.terms[0].rows.blocks(size):
+        for j, (loss, weight) in enumerate(erm.loss.terms[0].losses):
             w = weight[start : start + len(C)] if np.ndim(weight) else weight
             total += float(np.sum(w * loss.value(A @ theta + C[:, j])))
         start += len(C)
-    assert start == erm.rows.n
+    assert start == erm.loss.terms[0].rows.n
     return total
 
 

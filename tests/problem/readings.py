@@ -16,12 +16,23 @@ __all__ = ["difference", "numbers", "reading"]
 
 def numbers(erm: ERM) -> dict[str, Any]:
     """Everything of a reading that is one number or row a record, records along the first axis."""
-    blocks = [(A.toarray() if sp.issparse(A) else A, C) for A, C in erm.rows.blocks(4)]
-    empty = [(np.zeros((0, erm.rows.dimension)), np.zeros((0, erm.rows.terms)))]
+    blocks = [
+        (A.toarray() if sp.issparse(A) else A, C) for A, C in erm.loss.terms[0].rows.blocks(4)
+    ]
+    empty = [
+        (
+            np.zeros((0, erm.loss.terms[0].rows.dimension)),
+            np.zeros((0, erm.loss.terms[0].rows.terms)),
+        )
+    ]
     A, C = (np.concatenate(part) for part in zip(*(blocks or empty), strict=True))
-    labels = erm.rows.labels
-    found = {"A": A, "C": C, "q": None if labels is None else labels.take(0, erm.rows.n)}
-    for j, (_, weight) in enumerate(erm.losses):
+    labels = erm.loss.terms[0].rows.labels
+    found = {
+        "A": A,
+        "C": C,
+        "q": None if labels is None else labels.take(0, erm.loss.terms[0].rows.n),
+    }
+    for j, (_, weight) in enumerate(erm.loss.terms[0].losses):
         found[f"weight {j}"] = np.broadcast_to(weight, len(A))
     return found
 
@@ -30,16 +41,18 @@ def reading(erm: ERM, theta: Any) -> tuple[float, Any]:
     """Value and gradient of the private loss at θ, as it was read."""
     found = numbers(erm)
     A, C, q = found["A"], found["C"], found["q"]
-    if erm.outputs is not None:
-        (loss, _), w = erm.losses[0], found["weight 0"]
-        t = A @ erm.outputs.matrix(theta)
-        if erm.outputs.labelled:
+    if erm.loss.terms[0].outputs.count > 1:
+        (loss, _), w = erm.loss.terms[0].losses[0], found["weight 0"]
+        t = A @ erm.loss.terms[0].outputs.matrix(theta)
+        if erm.loss.terms[0].outputs.labelled:
             values, slopes = logsumexp(t, axis=1) - np.sum(C * t, axis=1), softmax(t, axis=1) - C
         else:
             values, slopes = loss.value(t + C).sum(axis=1), loss.derivative(t + C)
-        return float(w @ values), erm.outputs.stacked(A.T @ (w[:, None] * slopes))
+        gradient = np.zeros(erm.dimension)
+        gradient[erm.loss.terms[0].outputs.layout] = A.T @ (w[:, None] * slopes)
+        return float(w @ values), gradient
     value, slope = 0.0, np.zeros(len(A))
-    for j, (loss, _) in enumerate(erm.losses):
+    for j, (loss, _) in enumerate(erm.loss.terms[0].losses):
         w, t = found[f"weight {j}"], A @ theta + C[:, j]
         value += float(w @ loss.value(t))
         slope += w * loss.derivative(t)

@@ -37,10 +37,16 @@ def outcome(loss, constraints, private, declared=None, **options):
     constants = None
     if declared is None:
         try:
-            constants = erm.constants(Bounds(row_norm=1.0, offset=1.0))
+            constants = erm.loss.constants(Bounds(row_norm=1.0, offset=1.0))
         except ProblemError as error:
             constants = str(error)
-    words = (erm.texts, erm.public_data, erm.private_names, erm.row_parts, erm.has_offset)
+    words = (
+        erm.texts,
+        erm.public_data,
+        erm.private_names,
+        erm.loss.terms[0].row_parts,
+        erm.loss.has_offset,
+    )
     return re.sub(r"var\d+", "var", repr((words, constants)))
 
 
@@ -257,7 +263,14 @@ def test_zeros_that_cvxpy_drops_set_the_same_noise(form, adjacency):
         problem = cp.Problem(cp.Minimize(DROPPED[form](SKEW, y, w)))
         erm = read(problem, [SKEW, y], adjacency=adjacency)
         bounds = Bounds(row_norm=1.0, offset=1.0)
-        found.append((erm.constants(bounds), erm.row_parts, erm.has_offset, erm.public_data))
+        found.append(
+            (
+                erm.loss.constants(bounds),
+                erm.loss.terms[0].row_parts,
+                erm.loss.has_offset,
+                erm.public_data,
+            )
+        )
     assert found[0] == found[1]
     assert found[0][2:] == (True, ())
 

@@ -132,7 +132,7 @@ def test_reading_has_the_value_of_the_expression(name, agrees):
         return
     erm = read(problem, private, public=public_of(problem, private))
     agrees(erm, problem.objective.expr)
-    assert all(loss.quadratic for loss, _ in erm.losses) == (name in SQUARED)
+    assert all(loss.quadratic for loss, _ in erm.loss.terms[0].losses) == (name in SQUARED)
     assert erm.dimension == sum(variable.size for variable in erm.variables)
 
 
@@ -151,7 +151,7 @@ def test_fortran_order_and_read_only(agrees):
     problem = cp.Problem(cp.Minimize(cp.sum_squares(A @ w - t)))
     erm = read(problem, [A, t])
     agrees(erm, problem.objective.expr)
-    assert all(block.flags.c_contiguous for block, _ in erm.rows.blocks(4))
+    assert all(block.flags.c_contiguous for block, _ in erm.loss.terms[0].rows.blocks(4))
 
 
 def test_pandas_with_any_index(agrees):
@@ -169,7 +169,7 @@ def test_parameters(private_as, agrees):
     problem = cp.Problem(cp.Minimize(scale * cp.sum_squares(P @ w - q)))
     erm = read(problem, [P, q] if private_as == "parameter" else [X, Y])
     agrees(erm, problem.objective.expr)
-    assert erm.losses[0][1] == 2.5
+    assert erm.loss.terms[0].losses[0][1] == 2.5
 
 
 def test_sparse_parameter(agrees):
@@ -178,7 +178,7 @@ def test_sparse_parameter(agrees):
     P.value_sparse = matrix
     problem = cp.Problem(cp.Minimize(cp.sum_squares(P @ w - Y)))
     erm = read(problem, [P, Y])
-    A, C = erm.rows.take(0, N)
+    A, C = erm.loss.terms[0].rows.take(0, N)
     assert sp.issparse(A)
     np.testing.assert_allclose(A.toarray(), matrix.toarray())
     np.testing.assert_allclose(C[:, 0], -Y)
@@ -192,11 +192,11 @@ def test_few_records(n, d, agrees):
     for adjacency in ("replace_one", "add_remove"):
         public = public_of(problem, [A, t])
         erm = read(problem, [A, t], public=public, adjacency=adjacency)
-        assert (erm.rows.n, erm.dimension) == (n, d + 1)
+        assert (erm.loss.terms[0].rows.n, erm.dimension) == (n, d + 1)
         if n:
             agrees(erm, problem.objective.expr)
         else:
-            assert list(erm.rows.blocks()) == []
+            assert list(erm.loss.terms[0].rows.blocks()) == []
 
 
 def test_a_norm_of_one_record(agrees):
@@ -226,12 +226,12 @@ def test_zero_and_constant_columns(agrees):
     problem = cp.Problem(cp.Minimize(cp.sum_squares(A @ w - np.zeros(N))))
     erm = read(problem, [A], adjacency="add_remove")
     agrees(erm, problem.objective.expr)
-    assert not erm.has_offset
+    assert not erm.loss.has_offset
 
 
 def test_rows_are_views_of_the_constant():
     problem = cp.Problem(cp.Minimize(cp.sum_squares(CX @ w - Y)))
-    A, _ = read(problem, [CX, Y]).rows.take(2, 7)
+    A, _ = read(problem, [CX, Y]).loss.terms[0].rows.take(2, 7)
     assert np.shares_memory(A, CX.value)
 
 
@@ -251,7 +251,7 @@ def test_public_terms_under_one_factor():
     problem = cp.Problem(cp.Minimize((cp.sum_squares(X @ w - Y) + cp.norm1(w)) / 4 + 2))
     erm = read(problem, [X, Y])
     w.value = np.array([1.0, -2.0, 3.0])
-    assert erm.losses[0][1] == 0.25
+    assert erm.loss.terms[0].losses[0][1] == 0.25
     assert erm.regulariser.value == pytest.approx(6 / 4 + 2)
 
 
@@ -275,7 +275,7 @@ def test_same_array_twice_and_equal_arrays():
     assert read(problem, [X, X, Y]).private_names[1] == "private[1], shape (n,3)"
     zeros = np.zeros(N), np.zeros(N)
     problem = cp.Problem(cp.Minimize(cp.sum_squares(cp.multiply(zeros[0], X @ w) - zeros[1])))
-    assert read(problem, [X, *zeros]).rows.n == N
+    assert read(problem, [X, *zeros]).loss.terms[0].rows.n == N
 
 
 def test_square_symmetric_array_is_not_special():
@@ -283,7 +283,7 @@ def test_square_symmetric_array_is_not_special():
     t = Y[:D]
     for argument in (symmetric @ w - t, w @ symmetric.T - t):
         erm = read(cp.Problem(cp.Minimize(cp.sum_squares(argument))), [symmetric, t])
-        np.testing.assert_allclose(erm.rows.take(0, D)[0], symmetric)
+        np.testing.assert_allclose(erm.loss.terms[0].rows.take(0, D)[0], symmetric)
 
 
 def test_expression_alone(agrees):

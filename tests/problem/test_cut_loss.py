@@ -65,7 +65,7 @@ def test_squared_is_huber_with_a_threshold_a_record():
     M = s / (2 * w)
     expected = w * M**2 * cp.huber((t + c) / M, 1).value
     loss = CutLoss((squared,), 6.0)
-    value, slope = loss.evaluate(t, np.column_stack([c, w, np.zeros(400), s]))
+    value, slope = loss.values(t, np.column_stack([c, w, np.zeros(400), s]))
     np.testing.assert_allclose(value, expected, rtol=1e-12)
     np.testing.assert_allclose(slope, np.clip(2 * w * (t + c), -s, s), rtol=1e-15)
 
@@ -75,7 +75,7 @@ def test_logistic_in_closed_form(s):
     """Beyond τ = logit s the loss is the line s t − φ*(s), φ* the negative entropy."""
     t = np.linspace(-40, 400, 1001)
     loss = CutLoss((logistic,), 0.25)
-    value, _ = loss.evaluate(t, np.repeat([[0.0, 1.0, 0.0, s]], len(t), axis=0))
+    value, _ = loss.values(t, np.repeat([[0.0, 1.0, 0.0, s]], len(t), axis=0))
     line = s * t - (xlogy(s, s) + xlog1py(1 - s, -s))
     expected = np.where(expit(t) > s, line, np.logaddexp(0, t))
     np.testing.assert_allclose(value, expected, rtol=1e-12, atol=1e-20)
@@ -88,13 +88,13 @@ def test_value_is_the_integral_of_the_slope(name, s):
     J = len(loss.losses)
     t = np.linspace(-60, 60, 1201)
     points, weights = np.polynomial.legendre.leggauss(20)
-    value, slope = loss.evaluate(t, numbers(len(t), J, s, q))
+    value, slope = loss.values(t, numbers(len(t), J, s, q))
     assert np.abs(slope).max() <= s
-    assert np.array_equal(slope, loss.slope(t, numbers(len(t), J, s, q)))
+    assert np.array_equal(slope, loss.values(t, numbers(len(t), J, s, q))[1])
     assert np.all(np.diff(slope) >= -1e-15)
     half = 0.5 * (t[1] - t[0])
     inner = (t[:-1, None] + half * (1 + points)).ravel()
-    slopes = loss.slope(inner, numbers(len(inner), J, s, q)).reshape(-1, 20)
+    slopes = loss.values(inner, numbers(len(inner), J, s, q))[1].reshape(-1, 20)
     # Gauss-Legendre over a kink of the slope is off by its jump times the squared spacing.
     np.testing.assert_allclose(
         np.diff(value), half * slopes @ weights, rtol=1e-9, atol=2e-4 * loss.curvature * half
@@ -115,7 +115,7 @@ def test_second_derivative_and_its_lower_bound(name, s):
     second, h = loss.second_derivative(t, columns), 1e-6
     assert second.min() >= 0.0
     assert second.max() <= loss.curvature
-    numeric = (loss.slope(t + h, columns) - loss.slope(t - h, columns)) / (2 * h)
+    numeric = (loss.values(t + h, columns)[1] - loss.values(t - h, columns)[1]) / (2 * h)
     near = np.abs(second - numeric) < 1e-5
     assert near.mean() > 0.995  # but for kinks
     reach = rng.uniform(0, 2, 2000)
@@ -129,7 +129,7 @@ def test_far_arguments_end_quickly_and_stay_finite():
         loss, q = loss_of(name)
         t = np.array([-1e12, -1e5, 0.0, 1e5, 1e12])
         with np.errstate(over="ignore"):
-            value, slope = loss.evaluate(t, numbers(5, len(loss.losses), 1e-3, q))
+            value, slope = loss.values(t, numbers(5, len(loss.losses), 1e-3, q))
         assert np.all(np.isfinite(value))
         assert np.abs(slope).max() <= 1e-3
 
@@ -149,7 +149,7 @@ def test_no_record_has_a_gradient_beyond_the_clip(sparse):
         for scale in (0.0, 1.0, 1e6):
             theta = scale * rng.standard_normal(6)
             for block, columns in cut.blocks(64):
-                slope = loss.slope(block @ theta, columns)
+                slope = loss.values(block @ theta, columns)[1]
                 dense = block.toarray() if sparse else block
                 norms = np.array([np.linalg.norm(r.astype(np.longdouble)) for r in dense])
                 assert np.all(norms * np.abs(slope.astype(np.longdouble)) <= clip)
@@ -165,8 +165,8 @@ def test_the_whole_row_and_the_whole_weighted_loss_are_clipped():
     margin = X @ w + b
     loss = 2 * cp.sum(cp.logistic(margin) - cp.multiply(y, margin))
     erm = read(cp.Problem(cp.Minimize(loss)), [X, y])
-    losses, weights = zip(*erm.losses, strict=True)
-    cut = CutRows(erm.clipped(Bounds(row_norm=1.0)), weights, 0.7)
+    losses, weights = zip(*erm.loss.terms[0].losses, strict=True)
+    cut = CutRows(erm.loss.terms[0].clipped(Bounds(row_norm=1.0)), weights, 0.7)
     theta = rng.standard_normal(4)
     A, columns = cut.take(5, 25)
     rows = np.hstack([X, np.ones((40, 1))])[5:25]
@@ -175,5 +175,5 @@ def test_the_whole_row_and_the_whole_weighted_loss_are_clipped():
     norms = np.linalg.norm(full, axis=1)
     assert np.any(norms > 0.7)
     expected = full * np.minimum(1.0, 0.7 / norms)[:, None]
-    gradients = CutLoss(losses, 0.5).slope(A @ theta, columns)[:, None] * A
+    gradients = CutLoss(losses, 0.5).values(A @ theta, columns)[1][:, None] * A
     np.testing.assert_allclose(gradients, expected, rtol=1e-9, atol=1e-12)

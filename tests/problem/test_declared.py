@@ -65,10 +65,10 @@ def test_sums_over_records(name, adjacency):
     """The gradient agrees with differences of the value, and records add up."""
     loss, private = SUMS[name]
     erm = read(loss + cp.norm1(w), private, adjacency)
-    assert erm.rows.n == N
+    assert erm.n == N
     assert all("array" not in name for name in erm.public_data)
     assert all(variable.value is None for variable in erm.variables)
-    function = erm.function()
+    function = erm.loss.function()
     theta = 0.1 * np.random.default_rng(1).standard_normal(erm.dimension)
     gradient = function(theta)[1]
     steps = 1e-5 * np.eye(erm.dimension)
@@ -79,7 +79,7 @@ def test_sums_over_records(name, adjacency):
 def test_regulariser_is_split_off():
     erm = read(3 * (cp.sum(cp.exp(X @ w + b)) + b**2) - cp.sum(w), [X])
     theta = np.arange(4.0)
-    value, _ = erm.function()(theta)
+    value, _ = erm.loss.function()(theta)
     parts = erm.unstack(theta)
     assert value == pytest.approx(3 * np.exp(X @ parts[w] + parts[b]).sum())
     for variable, part in parts.items():
@@ -158,7 +158,7 @@ def test_the_hessian_of_short_rows_with_large_targets():
     declared = Declared(1e-9, anchor_gradient=10.0, quadratic=True)
     terms = cp.sum_squares(A @ v - C) + cp.sum(cp.square(1e-5 * Z @ v))
     erm = read(terms, [A, C, 1e-5 * Z], declared=declared)
-    H, _ = erm.quadratic_form(np.zeros(3))
+    H, _ = erm.loss.sums(None, np.zeros(3), None, "raise", None, False).quadratic_form()
     np.testing.assert_allclose(H, 2e-10 * (X.T @ X + Z.T @ Z), rtol=1e-12, atol=1e-21)
 
 
@@ -182,7 +182,7 @@ def test_refused_elsewhere():
         read(loss / N, [X], "add_remove")
     with pytest.raises(ProblemError, match="divided by a number"):
         read(cp.sum(cp.exp(X @ w) / N), [X], "add_remove")
-    assert read(loss / N, [X]).rows.n == N
+    assert read(loss / N, [X]).n == N
     assert "1/100" in read(0.01 * loss, [X], "add_remove").scale_statement
     with pytest.raises(OptionError, match="recognised"):
         read(cp.sum_squares(X @ w - y), [X, y])
@@ -193,7 +193,7 @@ def test_refused_elsewhere():
     infinite = X.copy()
     infinite[3, 1] = np.inf
     with pytest.raises(ProblemError, match="NaN or infinity"):
-        read(cp.sum(cp.exp(infinite @ w)), [infinite]).check_finite()
+        read(cp.sum(cp.exp(infinite @ w)), [infinite]).loss.check_finite()
 
 
 @pytest.mark.parametrize(

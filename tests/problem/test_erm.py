@@ -21,7 +21,7 @@ w, b = cp.Variable(D, name="w"), cp.Variable(name="b")
 def constants(loss, private, bounds, **options):
     problem = cp.Problem(cp.Minimize(loss))
     erm = read(problem, private, public=public_of(problem, private))
-    return erm.constants(bounds, **options)
+    return erm.loss.constants(bounds, **options)
 
 
 def test_least_squares():
@@ -114,19 +114,19 @@ def test_offset_is_required_when_it_matters():
     ):
         constants(cp.sum_squares(X @ w - Y), [X, Y], Bounds(row_norm=1.0))
     erm = read(cp.Problem(cp.Minimize(cp.sum_squares(X @ w))), [X])
-    assert erm.constants(Bounds(row_norm=1.0)).anchor_gradient == 0.0
-    assert erm.constants(Bounds(row_norm=1.0), np.zeros(D)).anchor_gradient == 0.0
+    assert erm.loss.constants(Bounds(row_norm=1.0)).anchor_gradient == 0.0
+    assert erm.loss.constants(Bounds(row_norm=1.0), np.zeros(D)).anchor_gradient == 0.0
     with pytest.raises(ProblemError, match="the anchor is not zero"):
-        erm.constants(Bounds(row_norm=1.0), np.ones(D))
+        erm.loss.constants(Bounds(row_norm=1.0), np.ones(D))
     with pytest.raises(ProblemError, match="the anchor is not zero"):
-        erm.clipped(Bounds(row_norm=1.0), np.ones(D))
-    assert erm.constants(Bounds(row_norm=1.0), np.ones(D), offset=0.5).anchor_gradient == 1.0
+        erm.loss.terms[0].clipped(Bounds(row_norm=1.0), np.ones(D))
+    assert erm.loss.constants(Bounds(row_norm=1.0), np.ones(D), offset=0.5).anchor_gradient == 1.0
 
 
 def test_override_of_the_offset():
     erm = read(cp.Problem(cp.Minimize(cp.sum_squares(X @ w - Y))), [X, Y])
-    assert erm.constants(Bounds(row_norm=2.0), None, 0.25).anchor_gradient == 1.0
-    _, C = erm.clipped(Bounds(row_norm=2.0), offset=0.25).take(0, N)
+    assert erm.loss.constants(Bounds(row_norm=2.0), None, 0.25).anchor_gradient == 1.0
+    _, C = erm.loss.terms[0].clipped(Bounds(row_norm=2.0), offset=0.25).take(0, N)
     assert np.abs(C).max() == 0.25
 
 
@@ -140,7 +140,7 @@ def test_constants_do_not_depend_on_the_data():
 def test_clipped_rows_are_within_the_bounds():
     erm = read(cp.Problem(cp.Minimize(cp.sum_squares(X @ w + b - Y))), [X, Y])
     bounds, anchor = Bounds(row_norm=0.5, offset=0.3), np.array([1.0, 2.0, 0.0, -1.0])
-    for A, C in erm.clipped(bounds, anchor).blocks(4):
+    for A, C in erm.loss.terms[0].clipped(bounds, anchor).blocks(4):
         assert np.linalg.norm(A, axis=1).max() <= np.sqrt(1.25)
         assert np.abs(A @ anchor + C[:, 0]).max() <= 0.3
 
@@ -172,9 +172,9 @@ def test_stack_and_unstack():
 def test_bad_anchor():
     erm = read(cp.Problem(cp.Minimize(cp.sum_squares(X @ w))), [X])
     with pytest.raises(OptionError, match=r"anchor has shape \(2,\)"):
-        erm.constants(Bounds(row_norm=1.0, offset=1.0), np.ones(2))
+        erm.loss.constants(Bounds(row_norm=1.0, offset=1.0), np.ones(2))
     with pytest.raises(OptionError, match="anchor must be finite"):
-        erm.clipped(Bounds(row_norm=1.0, offset=1.0), np.full(D, np.nan))
+        erm.loss.terms[0].clipped(Bounds(row_norm=1.0, offset=1.0), np.full(D, np.nan))
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ FORMS = {
 def test_the_row_and_the_offset_that_result(name):
     argument, private, public, row, offset = FORMS[name]
     erm = read(cp.Problem(cp.Minimize(cp.sum_squares(argument))), private, public=public)
-    found = erm.constants(BOUNDS)
+    found = erm.loss.constants(BOUNDS)
     assert found.row_norm == pytest.approx(row, rel=1e-9)
     assert found.smoothness == pytest.approx(2 * row**2, rel=1e-9)
     assert found.anchor_gradient == pytest.approx(2 * row * offset, rel=1e-9)
@@ -57,7 +57,9 @@ def test_records_within_the_bounds_are_not_clipped():
     bounds = Bounds(row_norm=float(np.linalg.norm(X, axis=1).max()), offset=float(abs(y).max()))
     for argument in (5 * (X @ w - y), (y - X @ w) / 0.1, 5 * (X @ w) - y):
         erm = read(cp.Problem(cp.Minimize(cp.sum_squares(argument))), [X, y])
-        for (A, C), (A2, C2) in zip(erm.rows.blocks(), erm.clipped(bounds).blocks(), strict=True):
+        for (A, C), (A2, C2) in zip(
+            erm.loss.terms[0].rows.blocks(), erm.loss.terms[0].clipped(bounds).blocks(), strict=True
+        ):
             np.testing.assert_allclose(A2, A, rtol=1e-12)
             np.testing.assert_allclose(C2, C, rtol=1e-12)
 
@@ -66,13 +68,13 @@ def test_a_target_of_zeros_that_cvxpy_drops_decides_nothing():
     found = []
     for target in (y, np.zeros(N)):
         erm = read(cp.Problem(cp.Minimize(cp.sum_squares((X @ w + target) / 0.1))), [X, target])
-        found.append((erm.row_parts, erm.constants(BOUNDS)))
+        found.append((erm.loss.terms[0].row_parts, erm.loss.constants(BOUNDS)))
     assert found[0] == found[1]
 
 
 def test_several_outputs():
     erm = read(cp.Problem(cp.Minimize(cp.sum_squares(3 * (X @ W) - 2 * CYY))), [X, CYY])
-    found = erm.constants(BOUNDS)
+    found = erm.loss.constants(BOUNDS)
     assert found.row_norm == pytest.approx(3 * R)
     assert found.anchor_gradient == pytest.approx(2 * 3 * R * B)
 

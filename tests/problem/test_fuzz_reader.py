@@ -71,10 +71,12 @@ def attempt(recipe: Any, constraints: Any, world: World, adjacency: str) -> tupl
 
 def shared(erm: Any) -> Any:
     """What must not depend on the data."""
-    losses = [(loss.name, loss.curvature, loss.slope_bound(1.5)) for loss, _ in erm.losses]
-    weights = [weight for _, weight in erm.losses if not np.ndim(weight)]
+    losses = [
+        (loss.name, loss.curvature, loss.slope_bound(1.5)) for loss, _ in erm.loss.terms[0].losses
+    ]
+    weights = [weight for _, weight in erm.loss.terms[0].losses if not np.ndim(weight)]
     texts = (erm.texts, erm.private_names, erm.public_data, erm.mean)
-    return losses, weights, erm.row_parts, erm.has_offset, erm.quadratic, texts
+    return losses, weights, erm.loss.terms[0].row_parts, erm.loss.has_offset, erm.quadratic, texts
 
 
 def check_values(objective: Any, erm: Any, seed: int) -> None:
@@ -130,11 +132,13 @@ def check_public_part(
 ) -> None:
     """What is left of the rows where the records are zero is within its stated norm."""
     _, empty = attempt(recipe, constraints, world.zeros(), adjacency)
-    if empty is None or erm.row_parts.overlap:
+    if empty is None or erm.loss.terms[0].row_parts.overlap:
         return
     own = numbers(empty)
-    assert np.all(np.linalg.norm(own["A"], axis=1) <= erm.row_parts.public_norm * (1 + 1e-12))
-    if not erm.has_offset:
+    assert np.all(
+        np.linalg.norm(own["A"], axis=1) <= erm.loss.terms[0].row_parts.public_norm * (1 + 1e-12)
+    )
+    if not erm.loss.has_offset:
         assert not np.any(numbers(erm)["C"])
 
 

@@ -48,9 +48,13 @@ def test_same_as_written_out(name, agrees):
     bounds = Bounds(row_norm=1.5, offset=2.0)
     # Written out, the labels make the intercept's 1 private, so that row_norm has to bound it too.
     wide = bounds if target(name) is Y else Bounds(row_norm=np.hypot(1.5, 1.0), offset=2.0)
-    assert erm.constants(bounds) == other.constants(wide)
+    assert erm.loss.constants(bounds) == other.loss.constants(wide)
     assert erm.variables == other.variables
-    for one, two in zip(erm.clipped(bounds).blocks(5), other.clipped(wide).blocks(5), strict=True):
+    for one, two in zip(
+        erm.loss.terms[0].clipped(bounds).blocks(5),
+        other.loss.terms[0].clipped(wide).blocks(5),
+        strict=True,
+    ):
         np.testing.assert_allclose(one[0], two[0], atol=1e-15)
         np.testing.assert_allclose(one[1], two[1], atol=1e-15)
     agrees(erm, 0.5 * WRITTEN[name] + rest)
@@ -78,12 +82,12 @@ def _dense(gradient):
 
 def test_own_loss():
     erm = read_expression(glm_loss(LOG_COSH, X, Y, w), [])
-    assert erm.losses[0][0] is LOG_COSH
-    A, C = erm.rows.take(0, N)
+    assert erm.loss.terms[0].losses[0][0] is LOG_COSH
+    A, C = erm.loss.terms[0].rows.take(0, N)
     np.testing.assert_allclose(A, X)
     np.testing.assert_allclose(C[:, 0], -Y)
     without = read_expression(glm_loss(LOG_COSH, X, None, w), [])
-    assert not without.has_offset
+    assert not without.loss.has_offset
 
 
 KINDS = {
@@ -104,7 +108,7 @@ def test_kinds_of_data(kind):
     erm = read_expression(glm_loss("squared", data, labels, w, intercept=b), [])
     sparse = kind in ("csr", "csc matrix", "list of sparse blocks")
     parts = []
-    for A, C in erm.rows.blocks(5):
+    for A, C in erm.loss.terms[0].rows.blocks(5):
         assert sp.issparse(A) == sparse
         parts.append(np.c_[A.toarray() if sparse else A, C])
     expected = np.c_[X, np.ones(N), -Y]
@@ -116,7 +120,7 @@ def test_memory_map_is_read_in_place(tmp_path):
     X.tofile(path)
     data = np.memmap(path, dtype=np.float64, mode="r", shape=(N, D))
     erm = read_expression(glm_loss("squared", data, Y, w), [])
-    A, _ = erm.rows.take(3, 9)
+    A, _ = erm.loss.terms[0].rows.take(3, 9)
     assert np.shares_memory(A, data)
     np.testing.assert_array_equal(A, X[3:9])
 
@@ -129,7 +133,7 @@ def test_truncated_memory_map(tmp_path):
     with open(path, "r+b") as file:
         file.truncate(8 * D * 4)
     with pytest.raises(ProblemError, match="memory map X is shorter than its shape"):
-        read_expression(term, []).rows.take(0, N)
+        read_expression(term, []).loss.terms[0].rows.take(0, N)
     with pytest.raises(ProblemError, match="truncated"):
         glm_loss("squared", data, Y, w)
     path.unlink()
@@ -140,7 +144,7 @@ def test_truncated_memory_map(tmp_path):
 def test_two_terms_on_the_same_data():
     loss = glm_loss("squared", X, Y, w) + 2 * glm_loss("huber", X, None, w)
     erm = read_expression(loss, [])
-    assert [weight for _, weight in erm.losses] == [1.0, 2.0]
+    assert [weight for _, weight in erm.loss.terms[0].losses] == [1.0, 2.0]
 
 
 def test_words_hold_no_entry():
@@ -148,7 +152,7 @@ def test_words_hold_no_entry():
     assert str(term) == 'glm_loss("squared", X(13,3), y(13,), w, b)'
     erm = read_expression(term, [])
     assert erm.terms == ('glm_loss("squared", X(n,3), y(n,), w, b)',)
-    assert erm.row_parts.private
+    assert erm.loss.terms[0].row_parts.private
 
 
 def test_cvxpy_cannot_solve_it_and_says_so():
@@ -161,7 +165,7 @@ def test_no_records():
     term = glm_loss("squared", np.zeros((0, D)), np.zeros(0), w)
     w.value = np.ones(D)
     assert term.value == 0.0
-    assert read_expression(term, []).rows.n == 0
+    assert read_expression(term, []).loss.terms[0].rows.n == 0
 
 
 def test_private_in_a_constraint():
@@ -215,23 +219,23 @@ def test_the_intercept_of_a_classifier_is_public(name):
     """R² = row_norm² + 1, and a record with ‖x‖ = row_norm and a label ±1 is not touched."""
     rows = X / np.linalg.norm(X, axis=1)[:, None] * (1 - 1e-12)
     erm = read_expression(glm_loss(name, rows, SIGN, w, intercept=b), [])
-    assert erm.row_norm(Bounds(row_norm=1.0)) == pytest.approx(np.sqrt(2.0), rel=1e-15)
-    A, _ = erm.clipped(Bounds(row_norm=1.0, offset=1.0)).take(0, N)
+    assert erm.loss.row_norm(Bounds(row_norm=1.0)) == pytest.approx(np.sqrt(2.0), rel=1e-15)
+    A, _ = erm.loss.terms[0].clipped(Bounds(row_norm=1.0, offset=1.0)).take(0, N)
     np.testing.assert_array_equal(A, -SIGN[:, None] * np.c_[rows, np.ones(N)])
     twice = read_expression(glm_loss(name, rows, SIGN, w, intercept=2 * b + 1), [])
-    assert twice.row_norm(Bounds(row_norm=1.0)) == pytest.approx(np.sqrt(5.0), rel=1e-15)
+    assert twice.loss.row_norm(Bounds(row_norm=1.0)) == pytest.approx(np.sqrt(5.0), rel=1e-15)
     shared = read_expression(glm_loss(name, rows, SIGN, w, intercept=w[0]), [])
-    assert shared.row_norm(Bounds(row_norm=1.0)) == pytest.approx(2.0, rel=1e-15)
+    assert shared.loss.row_norm(Bounds(row_norm=1.0)) == pytest.approx(2.0, rel=1e-15)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_labels_beyond_one_are_cut(kind):
     wild = np.array([1e300, -7.0, 0.3, 0.0, 1.0, -1.0, 2.0, -1e-300, *np.ones(N - 8)])
     erm = read_expression(glm_loss("logistic", kind(X), wild, w, intercept=b), [])
-    A, _ = erm.clipped(Bounds(row_norm=100.0)).take(0, N)
+    A, _ = erm.loss.terms[0].clipped(Bounds(row_norm=100.0)).take(0, N)
     A = A.toarray() if sp.issparse(A) else A
     np.testing.assert_allclose(A, -np.clip(wild, -1, 1)[:, None] * np.c_[X, np.ones(N)])
-    for A, _ in erm.clipped(Bounds(row_norm=0.01)).blocks(4):
+    for A, _ in erm.loss.terms[0].clipped(Bounds(row_norm=0.01)).blocks(4):
         A = A.toarray() if sp.issparse(A) else A
         assert np.linalg.norm(A, axis=1).max() <= np.hypot(0.01, 1.0)
 
@@ -242,8 +246,8 @@ def test_a_label_that_is_not_finite(bad):
     labels[2] = bad
     erm = read_expression(glm_loss("logistic", X, labels, w, intercept=b), [])
     with pytest.raises(ProblemError, match="NaN or infinite"):
-        erm.clipped(Bounds(row_norm=1.0)).check_finite()
-    assert not erm.clipped(Bounds(row_norm=1.0), nonfinite="zero").take(2, 3)[0].any()
+        erm.loss.terms[0].clipped(Bounds(row_norm=1.0)).check_finite()
+    assert not erm.loss.terms[0].clipped(Bounds(row_norm=1.0), nonfinite="zero").take(2, 3)[0].any()
 
 
 def test_finite_rows_with_huge_entries():
@@ -251,6 +255,6 @@ def test_finite_rows_with_huge_entries():
     huge = X.copy()
     huge[1] = [3e300, 4e300, 0.0]
     erm = read_expression(glm_loss("logistic", huge, 1e308 * SIGN, w, intercept=b), [])
-    A, _ = erm.clipped(Bounds(row_norm=1.0)).take(1, 2)
+    A, _ = erm.loss.terms[0].clipped(Bounds(row_norm=1.0)).take(1, 2)
     expected = -SIGN[1] * np.sqrt(2) * np.array([0.6, 0.8, 0, 0])
     np.testing.assert_allclose(A[0], expected, rtol=1e-9, atol=1e-200)

@@ -247,7 +247,11 @@ def outcome(k, record):
     except ProblemError as error:
         return [re.sub(r"(var|param)\d+", r"\1", str(error))]
     words = (erm.terms, erm.texts.rest, erm.texts.constraints, erm.public_data)
-    constants = erm.constants(Bounds(row_norm=1.0, offset=1.0)), erm.row_parts, erm.has_offset
+    constants = (
+        erm.loss.constants(Bounds(row_norm=1.0, offset=1.0)),
+        erm.loss.terms[0].row_parts,
+        erm.loss.has_offset,
+    )
     return [re.sub(r"(var|param)\d+", r"\1", repr(words)), constants, fingerprint(erm)]
 
 

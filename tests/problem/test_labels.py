@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from cvxqop.errors import ProblemError
 from cvxqop.problem.bounds import Bounds
+from cvxqop.problem.losses.cut_loss import linear_term
 from cvxqop.problem.losses.scalar import logistic
 from cvxqop.problem.reading.analysis import read
 
@@ -59,8 +60,8 @@ SPELLINGS = {
 def test_value(name):
     loss, private = SPELLINGS[name]
     erm = read(cp.Problem(cp.Minimize(loss + cp.norm1(w))), private)
-    assert erm.labelled
-    linear = erm.clipped(Bounds(row_norm=1e3, offset=1e3)).linear_term()
+    assert erm.loss.terms[0].rows.labels is not None
+    linear = linear_term(erm.loss.terms[0].clipped(Bounds(row_norm=1e3, offset=1e3)))
     for seed in range(3):
         values = {v: np.random.default_rng(seed).standard_normal(v.shape) for v in erm.variables}
         for variable, value in values.items():
@@ -76,14 +77,14 @@ def test_zero_one_labels_are_plus_minus_one():
     one = read(cp.Problem(cp.Minimize(SPELLINGS["inside"][0])), [X, CY])
     two = read(cp.Problem(cp.Minimize(cp.sum(cp.logistic(-cp.multiply(sign, X @ w))))), [X, sign])
     bounds = Bounds(row_norm=0.8)
-    assert one.constants(bounds) == two.constants(bounds)
+    assert one.loss.constants(bounds) == two.loss.constants(bounds)
     theta = np.array([0.3, -1.0, 2.0])
 
     def gradient(erm):
-        rows = erm.clipped(bounds)
-        total = rows.linear_term()
+        rows = erm.loss.terms[0].clipped(bounds)
+        total = linear_term(rows)
         for A, C in rows.blocks():
-            total = total + A.T @ erm.losses[0][0].derivative(A @ theta + C[:, 0])
+            total = total + A.T @ erm.loss.terms[0].losses[0][0].derivative(A @ theta + C[:, 0])
         return total
 
     np.testing.assert_allclose(gradient(one), gradient(two), rtol=1e-10)
@@ -96,7 +97,7 @@ def test_labels_outside_are_cut(scale):
     row = scale * (CX @ w)
     loss = cp.sum(cp.logistic(row) - cp.multiply(wild, row))
     erm = read(cp.Problem(cp.Minimize(loss)), [CX, wild])
-    linear = erm.clipped(Bounds(row_norm=1e3)).linear_term()
+    linear = linear_term(erm.loss.terms[0].clipped(Bounds(row_norm=1e3)))
     np.testing.assert_allclose(linear, -scale * X.T @ np.clip(wild, 0, 1))
 
 
@@ -113,19 +114,19 @@ def test_label_that_is_not_finite(bad):
     loss = cp.sum(cp.logistic(CX @ w) - cp.multiply(labels, CX @ w))
     erm = read(cp.Problem(cp.Minimize(loss)), [CX, labels])
     with pytest.raises(ProblemError, match="NaN or infinite"):
-        erm.clipped(Bounds(row_norm=1.0)).linear_term()
+        linear_term(erm.loss.terms[0].clipped(Bounds(row_norm=1.0)))
     with pytest.raises(ProblemError, match="NaN or infinite"):
-        erm.clipped(Bounds(row_norm=1.0)).check_finite()
-    rows = erm.clipped(Bounds(row_norm=1e3), nonfinite="zero")
+        erm.loss.terms[0].clipped(Bounds(row_norm=1.0)).check_finite()
+    rows = erm.loss.terms[0].clipped(Bounds(row_norm=1e3), nonfinite="zero")
     keep = np.arange(N) != 4
-    np.testing.assert_allclose(rows.linear_term(), -X[keep].T @ Y[keep])
+    np.testing.assert_allclose(linear_term(rows), -X[keep].T @ Y[keep])
     assert not rows.take(4, 5)[0].any()
 
 
 def test_without_labels_the_linear_term_is_zero():
     erm = read(cp.Problem(cp.Minimize(cp.sum_squares(X @ w))), [X])
-    assert not erm.labelled
-    assert not erm.clipped(Bounds(row_norm=1.0)).linear_term().any()
+    assert not erm.loss.terms[0].rows.labels is not None
+    assert not linear_term(erm.loss.terms[0].clipped(Bounds(row_norm=1.0))).any()
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ def test_neighbouring_targets_are_read_alike(adjacency, y):
     ends = [np.full(2, -1.0), np.full(2, 1.0)]
     X, y = np.eye(2), np.array(y)
     erm = read(problem(X, y, ends), [X, y], public=ends, adjacency=adjacency)
-    assert erm.rows.n == 2
-    assert erm.rows.has_offset
+    assert erm.loss.terms[0].rows.n == 2
+    assert erm.loss.terms[0].rows.has_offset
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)

@@ -38,8 +38,16 @@ def outcome(problem, private, **options):
     except ProblemError as error:
         found = str(error)
     else:
-        constants = erm.constants(Bounds(row_norm=1.0, offset=1.0))
-        found = repr((erm.texts, erm.public_data, constants, erm.row_parts, erm.has_offset))
+        constants = erm.loss.constants(Bounds(row_norm=1.0, offset=1.0))
+        found = repr(
+            (
+                erm.texts,
+                erm.public_data,
+                constants,
+                erm.loss.terms[0].row_parts,
+                erm.loss.has_offset,
+            )
+        )
     return re.sub(r"var\d+", "var", found)
 
 
@@ -131,7 +139,15 @@ def test_another_spelling_beside_the_array_is_never_public(spelling, place, n, a
     except ProblemError:
         return
     assert place == "columns"  # which are read as the private array's
-    assert (erm.public_data, erm.row_parts.private, erm.row_parts.public_norm) == ((), True, 0.0)
+    assert (
+        erm.public_data,
+        erm.loss.terms[0].row_parts.private,
+        erm.loss.terms[0].row_parts.public_norm,
+    ) == (
+        (),
+        True,
+        0.0,
+    )
 
 
 def test_class_weights_are_accepted_where_they_are_listed_as_public():
@@ -141,7 +157,10 @@ def test_class_weights_are_accepted_where_they_are_listed_as_public():
     loss = cp.sum(cp.multiply(weights, cp.square(X @ w - y)))
     erm = read(cp.Problem(cp.Minimize(loss)), [X, y], public=[weights])
     assert erm.public_data == ("public[0], shape (n,)",)
-    assert erm.losses[0][1].tolist() == (2 * weights).tolist() or erm.losses[0][0].curvature == 2.0
+    assert (
+        erm.loss.terms[0].losses[0][1].tolist() == (2 * weights).tolist()
+        or erm.loss.terms[0].losses[0][0].curvature == 2.0
+    )
 
 
 @pytest.mark.parametrize("given", ["array", "constant", "parameter", "list"])

@@ -139,8 +139,17 @@ def outcome(form, n, dimension, *, variables=True):
         erm = read(problem, world.private, public=listed, adjacency="add_remove")
     except ProblemError as error:
         return str(error)
-    losses = [(loss.name, loss.curvature, loss.slope_bound(1.5)) for loss, _ in erm.losses]
-    return losses, erm.row_parts, erm.has_offset, erm.texts, erm.private_names, erm.public_data
+    losses = [
+        (loss.name, loss.curvature, loss.slope_bound(1.5)) for loss, _ in erm.loss.terms[0].losses
+    ]
+    return (
+        losses,
+        erm.loss.terms[0].row_parts,
+        erm.loss.has_offset,
+        erm.texts,
+        erm.private_names,
+        erm.public_data,
+    )
 
 
 @pytest.mark.filterwarnings("ignore:This use of:UserWarning")

@@ -29,7 +29,13 @@ def same(build, *data):
         problem, private, public = build(X, y)
         erm = read(problem, private, public=public)
         words = (erm.terms, erm.texts.rest, erm.texts.constraints, erm.public_data)
-        found.append((erm.constants(Bounds(row_norm=1.0, offset=1.0)), erm.row_parts, words))
+        found.append(
+            (
+                erm.loss.constants(Bounds(row_norm=1.0, offset=1.0)),
+                erm.loss.terms[0].row_parts,
+                words,
+            )
+        )
     return all(one == found[0] for one in found)
 
 
@@ -113,9 +119,9 @@ def test_views_and_nameless_arrays_prove_nothing():
         keep = [np.empty(1) for _ in range(rng.integers(3))]
         for private in ([X, 2 * y], (base[:, :3], 2 * y), [frame.iloc[:, :3], 2 * y]):
             erm = read(minimise(loss), private)
-            assert len(erm.losses) == 2
+            assert len(erm.loss.terms[0].losses) == 2
             assert erm.regulariser is None
         loss = cp.sum_squares((X * 2) @ t - y) + cp.sum_squares((X * 2) @ t)
         del keep
         for private in ([X * 2, y], (X * 2, y)):
-            assert len(read(minimise(loss), private).losses) == 2
+            assert len(read(minimise(loss), private).loss.terms[0].losses) == 2

@@ -76,15 +76,15 @@ def minimise(loss):
 
 
 def value_of(erm, values):
-    theta = erm.outputs.matrix(erm.stack(values))
+    theta = erm.loss.terms[0].outputs.matrix(erm.stack(values))
     total = 0.0
-    for A, C in erm.rows.blocks(5):
+    for A, C in erm.loss.terms[0].rows.blocks(5):
         t = A @ theta
-        if erm.outputs.labelled:
+        if erm.loss.terms[0].outputs.labelled:
             total += np.sum(np.log(np.sum(np.exp(t), axis=1))) - np.sum(C * t)
         else:
             total += np.sum(np.square(t + C))
-    return erm.losses[0][1] * total
+    return erm.loss.terms[0].losses[0][1] * total
 
 
 @pytest.mark.parametrize("name", [*SQUARED, *(f"labelled {name}" for name in LABELLED)])
@@ -93,9 +93,9 @@ def test_the_reading_has_the_value_of_the_expression(name):
     loss = LABELLED[name.removeprefix("labelled ")] if labelled else SQUARED[name]
     private = [X, Z] if labelled else [X] if name == "no target" else [X, Y]
     erm = read(minimise(loss), private)
-    assert erm.outputs.labelled == labelled
-    assert erm.outputs.count == erm.rows.terms == K
-    assert sorted(erm.outputs.layout.ravel().tolist()) == list(range(erm.dimension))
+    assert erm.loss.terms[0].outputs.labelled == labelled
+    assert erm.loss.terms[0].outputs.count == erm.loss.terms[0].rows.terms == K
+    assert sorted(erm.loss.terms[0].outputs.layout.ravel().tolist()) == list(range(erm.dimension))
     local = np.random.default_rng(1)
     values = {v: local.standard_normal(v.shape) for v in loss.variables()}
     for variable, value in values.items():
@@ -124,7 +124,11 @@ def test_the_number_of_records_changes_nothing(n, adjacency):
         (lse(X[:n] @ Theta + b) - chosen(Z[:n], X[:n] @ Theta + b), [X[:n], Z[:n]]),
     ):
         erm = read(minimise(loss), private, public=[row], adjacency=adjacency)
-        assert (erm.rows.n, erm.outputs.count, erm.rows.dimension) == (n, K, P + 1)
+        assert (
+            erm.loss.terms[0].rows.n,
+            erm.loss.terms[0].outputs.count,
+            erm.loss.terms[0].rows.dimension,
+        ) == (n, K, P + 1)
         text = describe(erm).replace(f"n = {n} records", "n = 13 records")
         assert f"({n}," not in text or n in (1, K)
 
@@ -215,14 +219,14 @@ def test_constants_of_records(weight):
     """L, T, F, G0 of an ERM against the Hessians and gradients of random records at random Θ."""
     local = np.random.default_rng(3)
     bounds = Bounds(row_norm=2.0, offset=0.7)
-    squared = read(minimise(weight * cp.sum_squares(E - Y)), [X, Y]).constants(bounds)
+    squared = read(minimise(weight * cp.sum_squares(E - Y)), [X, Y]).loss.constants(bounds)
     R2 = 2.0**2 + 1.0
     assert squared.outputs == K
     assert squared.smoothness == pytest.approx(2 * weight * R2)
     assert squared.anchor_gradient == pytest.approx(2 * weight * np.sqrt(R2) * 0.7)
     erm = read(minimise(weight * (lse(E) - chosen(Z, E))), [X, Z])
-    constants = erm.constants(Bounds(row_norm=2.0))
-    moved = erm.constants(Bounds(row_norm=2.0), np.ones(erm.dimension))
+    constants = erm.loss.constants(Bounds(row_norm=2.0))
+    moved = erm.loss.constants(Bounds(row_norm=2.0), np.ones(erm.dimension))
     assert moved.anchor_gradient == pytest.approx(weight * np.sqrt(2 * R2))
     for _ in range(200):
         x = local.standard_normal(P)
@@ -245,16 +249,16 @@ def test_clipping_of_offsets(anchored):
     big[:3] *= [[1e3], [1e140], [0.1]]
     erm = read(minimise(cp.sum_squares(E - big)), [X, big])
     theta = rng.standard_normal(erm.dimension) if anchored else np.zeros(erm.dimension)
-    rows = erm.clipped(Bounds(row_norm=1.5, offset=0.9), theta)
+    rows = erm.loss.terms[0].clipped(Bounds(row_norm=1.5, offset=0.9), theta)
     A, C = rows.take(0, N)
-    raw_A, raw_C = erm.rows.take(0, N)
+    raw_A, raw_C = erm.loss.terms[0].rows.take(0, N)
     R = np.sqrt(1.5**2 + 1)
     assert np.all(np.linalg.norm(A, axis=1) <= R)
-    argument = A @ erm.outputs.matrix(theta) + C
+    argument = A @ erm.loss.terms[0].outputs.matrix(theta) + C
     rounding = 8 * (P + 1) * EPS * (R * np.linalg.norm(theta) + 0.9)  # of A Θ0 + C
     assert np.all(np.linalg.norm(argument, axis=1) <= 0.9 + rounding * anchored)
     scale = np.minimum(1.0, R / np.linalg.norm(raw_A, axis=1))[:, None]
-    before = (raw_A * scale) @ erm.outputs.matrix(theta) + raw_C * scale
+    before = (raw_A * scale) @ erm.loss.terms[0].outputs.matrix(theta) + raw_C * scale
     near = np.linalg.norm(before, axis=1) < 0.9 * (1 - 1e-12)
     np.testing.assert_allclose(argument[near], before[near], atol=1e-12)
     far = np.array([1]) if anchored else ~near  # directions are kept
@@ -291,7 +295,7 @@ def test_labels_of_long_rows_stay():
     for length in (10.0, 1e200):
         long = length * X
         erm = read(minimise(lse(long @ Theta) - chosen(Z, long @ Theta)), [long, Z])
-        A, y = erm.clipped(Bounds(row_norm=1e-2)).take(0, N)
+        A, y = erm.loss.terms[0].clipped(Bounds(row_norm=1e-2)).take(0, N)
         assert np.all(np.linalg.norm(A, axis=1) <= 1e-2)
         assert np.array_equal(y, Z)
 
@@ -301,7 +305,7 @@ def test_a_label_that_is_not_finite():
     dirty[2, 1] = np.nan
     erm = read(minimise(lse(T) - chosen(dirty, T)), [X, dirty])
     with pytest.raises(ProblemError, match="NaN or infinite"):
-        erm.clipped(Bounds(row_norm=1.0)).check_finite()
-    A, y = erm.clipped(Bounds(row_norm=1.0), nonfinite="zero").take(0, N)
+        erm.loss.terms[0].clipped(Bounds(row_norm=1.0)).check_finite()
+    A, y = erm.loss.terms[0].clipped(Bounds(row_norm=1.0), nonfinite="zero").take(0, N)
     assert not np.any(A[2])
     np.testing.assert_allclose(y[2], 1 / K)

@@ -95,13 +95,13 @@ def test_zeros_that_cvxpy_dropped(kind):
     assert argument.args[0].shape == (6, 3)
     problem = cp.Problem(cp.Minimize(cp.sum_squares(argument)))
     erm = read(problem, [X, zeros])
-    assert erm.has_offset
+    assert erm.loss.has_offset
     with pytest.raises(ProblemError, match="the loss has an offset"):
-        erm.constants(Bounds(row_norm=1.0))
+        erm.loss.constants(Bounds(row_norm=1.0))
     nonzero = X @ w + Y
     same = read(cp.Problem(cp.Minimize(cp.sum_squares(nonzero))), [X, Y])
     bounds = Bounds(row_norm=1.0, offset=1.0)
-    assert erm.constants(bounds) == same.constants(bounds)
+    assert erm.loss.constants(bounds) == same.loss.constants(bounds)
 
 
 @pytest.mark.parametrize("as_constant", [False, True])
@@ -113,7 +113,9 @@ def test_a_constant_target_is_not_the_column_of_ones(as_constant):
         target = cp.Constant(y) if as_constant else y
         loss = cp.sum_squares(X @ w + np.ones((6, 1)) @ b - target)
         erm = read(cp.Problem(cp.Minimize(loss)), [X, target])
-        found.append((erm.constants(Bounds(row_norm=1.0, offset=1.0)), erm.row_parts))
+        found.append(
+            (erm.loss.constants(Bounds(row_norm=1.0, offset=1.0)), erm.loss.terms[0].row_parts)
+        )
     assert found[0] == found[1]
 
 
@@ -122,7 +124,7 @@ def test_temporary_arrays_may_share_an_id():
     for _ in range(50):
         loss = cp.sum(cp.logistic(-cp.multiply(Y[:1] * 0 + 1, X[:1] @ w)))
         erm = read(cp.Problem(cp.Minimize(loss)), [X[:1], Y[:1] * 0 + 1])
-        assert erm.row_parts.private
+        assert erm.loss.terms[0].row_parts.private
         assert erm.public_data == ()
         ones = np.ones(6)
         loss = cp.sum_squares(X @ w - ones[:]) + cp.sum_squares(X @ w - ones[:])

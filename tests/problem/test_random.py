@@ -93,5 +93,5 @@ def test_entries(seed):
     expected = argument.value
     expected = np.ravel(expected.toarray() if sp.issparse(expected) else expected)
     theta = erm.stack(values)
-    found = np.concatenate([A @ theta + C[:, 0] for A, C in erm.rows.blocks(3)])
+    found = np.concatenate([A @ theta + C[:, 0] for A, C in erm.loss.terms[0].rows.blocks(3)])
     np.testing.assert_allclose(found, expected, atol=1e-9 * max(1.0, np.abs(expected).max()))

@@ -50,7 +50,10 @@ def test_records_of_a_glm_loss_in_a_constraint(held, adjacency):
 def test_rows_of_a_list_are_not_records():
     """A list of rows is one array: a public array of D numbers beside it stays public."""
     term = glm_loss("squared", X.tolist(), y.tolist(), w)
-    assert read(cp.Problem(cp.Minimize(term), [w <= np.arange(1.0, D + 1)]), []).rows.n == N
+    assert (
+        read(cp.Problem(cp.Minimize(term), [w <= np.arange(1.0, D + 1)]), []).loss.terms[0].rows.n
+        == N
+    )
 
 
 @pytest.mark.parametrize("listed", [[], [y]])

@@ -495,7 +495,7 @@ def test_equal_public_weights_and_constants_work_under_add_remove():
     loss = cp.sum(cp.multiply(np.full(N, 2.0), cp.square(X @ w - np.ones(N))))
     erm = read(minimise(loss), [X], adjacency="add_remove")
     assert erm.public_data == ()
-    assert erm.losses[0][1] == 2.0
+    assert erm.loss.terms[0].losses[0][1] == 2.0
 
 
 def test_private_csc_found_in_a_constraint():

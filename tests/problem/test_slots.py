@@ -111,8 +111,8 @@ def outcome(place, form, placement, adjacency, record=0.0):
         erm = read(problem, [*room.private, *room.used], public=variables, adjacency=adjacency)
     except ProblemError:
         return None
-    words = (erm.texts.rest, erm.texts.constraints, erm.public_data, erm.row_parts)
-    return words, erm.constants(Bounds(row_norm=1.0, offset=1.0)), fingerprint(erm)
+    words = (erm.texts.rest, erm.texts.constraints, erm.public_data, erm.loss.terms[0].row_parts)
+    return words, erm.loss.constants(Bounds(row_norm=1.0, offset=1.0)), fingerprint(erm)
 
 
 def holdings_of(problem):

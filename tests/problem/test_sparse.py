@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from cvxqop._blocks import canonical
 from cvxqop.errors import PrivacyWarning
 from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.glm import glm_loss
 from cvxqop.problem.reading.analysis import read
 from cvxqop.problem.records.clipping import ClippedRows, row_squares
 from cvxqop.problem.records.rows import ArrayRows
-from cvxqop.problem.records.sparse import canonical
 
 pytestmark = pytest.mark.blas
 
@@ -91,7 +91,7 @@ def test_clipped_as_the_matrix_that_is_meant(kind, spelling, size):
     matrix = KINDS[kind]()
     before = stored(matrix)
     _, loss, private = list(spellings(matrix, np.full(4, 0.5)))[spelling]
-    rows = read(cp.Problem(cp.Minimize(loss)), private).clipped(BOUNDS)
+    rows = read(cp.Problem(cp.Minimize(loss)), private).loss.terms[0].clipped(BOUNDS)
     parts = [A.toarray() if sp.issparse(A) else A for A, _ in rows.blocks(size)]
     np.testing.assert_allclose(np.vstack(parts), CLIPPED, rtol=1e-12, atol=1e-15)
     for one, two in zip(stored(matrix), before, strict=True):
@@ -117,7 +117,7 @@ def test_other_dtypes_are_squared_as_floats(dtype, kind, glm):
     matrix = kind(np.array([[100, 0, 0], [0, 0, 1], [0, 0, 0]]).astype(dtype))
     loss = glm_loss("squared", matrix, None, THETA) if glm else cp.sum_squares(matrix @ THETA)
     erm = read(cp.Problem(cp.Minimize(loss)), [] if glm else [matrix])
-    A, _ = erm.clipped(BOUNDS).take(0, 3)
+    A, _ = erm.loss.terms[0].clipped(BOUNDS).take(0, 3)
     np.testing.assert_allclose(A.toarray(), [[1, 0, 0], [0, 0, 1], [0, 0, 0]], rtol=1e-12)
 
 
@@ -131,14 +131,19 @@ def test_duplicates_are_added_as_floats(dtype):
         (glm_loss("squared", matrix, None, THETA), []),
     ):
         rows = read(cp.Problem(cp.Minimize(loss)), private)
-        assert rows.rows.take(0, 1)[0].toarray()[0, 0] == total
-        assert rows.clipped(BOUNDS).take(0, 1)[0].toarray()[0, 0] == pytest.approx(1.0)
+        assert rows.loss.terms[0].rows.take(0, 1)[0].toarray()[0, 0] == total
+        assert rows.loss.terms[0].clipped(BOUNDS).take(0, 1)[0].toarray()[0, 0] == pytest.approx(
+            1.0
+        )
 
 
 def test_a_coo_of_another_dtype_is_found():
     """SciPy adds the duplicates of a COO in its own dtype before CVXPY sees them."""
     matrix = sp.coo_array((np.array([True, True]), ([0, 0], [0, 0])), shape=(2, 3))
-    assert read(cp.Problem(cp.Minimize(cp.sum_squares(matrix @ THETA))), [matrix]).rows.n == 2
+    assert (
+        read(cp.Problem(cp.Minimize(cp.sum_squares(matrix @ THETA))), [matrix]).loss.terms[0].rows.n
+        == 2
+    )
 
 
 def test_canonical_arrays_are_not_copied():
@@ -149,7 +154,7 @@ def test_canonical_arrays_are_not_copied():
 def test_duplicates_that_are_not_finite():
     matrix = sp.csr_array((np.array([np.inf, -np.inf, 1.0]), [0, 0, 1], [0, 2, 3]), shape=(2, 3))
     erm = read(cp.Problem(cp.Minimize(glm_loss("squared", matrix, None, THETA))), [])
-    A, _ = erm.clipped(BOUNDS, nonfinite="zero").take(0, 2)
+    A, _ = erm.loss.terms[0].clipped(BOUNDS, nonfinite="zero").take(0, 2)
     np.testing.assert_allclose(A.toarray(), [[0, 0, 0], [0, 1, 0]], rtol=1e-12)
 
 

@@ -73,12 +73,19 @@ def test_same_reading(index, special):
     for data in (TYPICAL, SPECIAL[special]):
         _, loss, private = list(problems(*data))[index]
         erm = read(cp.Problem(cp.Minimize(loss + 1.0)), private, public=[W])
-        found.append((erm.constants(bounds), erm.has_offset, erm.labelled, erm.row_parts))
-        for A, C in erm.clipped(bounds, nonfinite="zero").blocks(4):
+        found.append(
+            (
+                erm.loss.constants(bounds),
+                erm.loss.has_offset,
+                erm.loss.terms[0].rows.labels is not None,
+                erm.loss.terms[0].row_parts,
+            )
+        )
+        for A, C in erm.loss.terms[0].clipped(bounds, nonfinite="zero").blocks(4):
             assert np.sqrt(np.square(A.toarray() if sp.issparse(A) else A).sum(axis=1)).max() <= (
                 found[-1][0].row_norm
             )
-            assert np.abs(C).max() <= 0.4 or not erm.has_offset
+            assert np.abs(C).max() <= 0.4 or not erm.loss.has_offset
     assert found[0] == found[1]
 
 
@@ -94,7 +101,14 @@ def test_same_reading_for_few_records(index, n):
             continue  # two empty vectors cannot be told apart
         problem = cp.Problem(cp.Minimize(loss + 1.0))
         erm = read(problem, private, public=[M], adjacency="add_remove")
-        found.append((erm.constants(bounds), erm.has_offset, erm.labelled, erm.row_parts))
+        found.append(
+            (
+                erm.loss.constants(bounds),
+                erm.loss.has_offset,
+                erm.loss.terms[0].rows.labels is not None,
+                erm.loss.terms[0].row_parts,
+            )
+        )
     assert len(set(found)) <= 1
 
 
@@ -152,6 +166,12 @@ def test_nothing_depends_on_the_number_of_records(case):
         except ProblemError as error:
             outcomes[n] = str(error)
         else:
-            bounds = erm.constants(Bounds(row_norm=0.7, offset=0.4))
-            outcomes[n] = (bounds, erm.row_parts, erm.texts, erm.mean, erm.scale_statement)
+            bounds = erm.loss.constants(Bounds(row_norm=0.7, offset=0.4))
+            outcomes[n] = (
+                bounds,
+                erm.loss.terms[0].row_parts,
+                erm.texts,
+                erm.mean,
+                erm.scale_statement,
+            )
     assert len(set(outcomes.values())) == 1

@@ -5,6 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from cvxqop.problem.losses.margins import LossSum
+from cvxqop.problem.losses.part import Part
+from cvxqop.solve.smooth.finite_sum import FiniteSum
+
 
 @dataclass
 class Loss:
@@ -40,19 +44,12 @@ SQUARED_HINGE = Loss(
 )
 
 
-class ArrayRows:
-    """A and C in memory."""
-
-    def __init__(self, A, C):
-        self.A, self.C = A, C
-        self.n, self.dimension = A.shape
-
-    def take(self, start, stop):
-        return self.A[start:stop], self.C[start:stop]
-
-    def blocks(self, size):
-        for start in range(0, self.n, size):
-            yield self.take(start, min(start + size, self.n))
+def finite_sum(rows, losses, S, a, anchor, fine=False, layout=None):
+    """A `FiniteSum` of one part: rows with a sum of scalar losses, or with one loss."""
+    D = len(a)
+    loss = LossSum(losses) if isinstance(losses, list | tuple) else losses
+    layout = np.arange(D)[:, None] if layout is None else layout
+    return FiniteSum([Part(rows, loss, layout, D)], S, a, anchor, fine)
 
 
 def wishart(rng, d, scale=1.0, rows=None):

@@ -9,13 +9,13 @@ import os
 import cvxpy as cp
 import numpy as np
 import pytest
-from instances import HUBER, LOGISTIC, SQUARED, SQUARED_HINGE, ArrayRows, wishart
+from instances import HUBER, LOGISTIC, SQUARED, SQUARED_HINGE, finite_sum, wishart
 
+from cvxqop.problem.records.rows import ArrayRows
 from cvxqop.solve.certificate import Curvature, certify, localised
 from cvxqop.solve.engines.monitor import Goal, Monitor
 from cvxqop.solve.engines.newton import judge, minimise_sum
 from cvxqop.solve.rest.prox import split
-from cvxqop.solve.smooth.finite_sum import FiniteSum
 from cvxqop.solve.smooth.quadratic import Quadratic
 
 pytestmark = pytest.mark.blas
@@ -38,7 +38,7 @@ def random_problem(seed):
         A = A + rng.standard_normal(d)
     C = rng.standard_normal((n, 1))
     S = wishart(rng, d, 10 ** rng.uniform(-1, 1))
-    f = FiniteSum(ArrayRows(A, C), (loss,), S, rng.standard_normal(d) * 3, np.zeros(d))
+    f = finite_sum(ArrayRows(A, C), (loss,), S, rng.standard_normal(d) * 3, np.zeros(d))
     v = cp.Variable(d)
     level = 10 ** rng.uniform(-1, 0.5) * (1 + np.sqrt(n))
     half = d // 2

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from cone_rests import rests
-from instances import HUBER, LOGISTIC, SQUARED_HINGE, ArrayRows, wishart
+from instances import HUBER, LOGISTIC, SQUARED_HINGE, finite_sum, wishart
 
 from cvxqop.errors import OptionError
+from cvxqop.problem.losses.multinomial import Softmax
+from cvxqop.problem.records.rows import ArrayRows
 from cvxqop.solve.certificate import Curvature, certify, localised
 from cvxqop.solve.cones.checks import check_cone_engine
 from cvxqop.solve.cones.engine import nearest, solve_over_cones
@@ -21,9 +23,7 @@ from cvxqop.solve.engines.conic import stacked
 from cvxqop.solve.engines.monitor import Monitor
 from cvxqop.solve.engines.proximal_newton import _Engine
 from cvxqop.solve.rest.quadratic_terms import quadratic_terms
-from cvxqop.solve.smooth.finite_sum import FiniteSum
 from cvxqop.solve.smooth.function import PerturbedFunction
-from cvxqop.solve.smooth.softmax import SoftmaxSum
 
 # CVXPY's own solves at tight tolerances, and its towers of cones for p = π.
 pytestmark = [
@@ -47,7 +47,7 @@ def data(n=800, seed=0, mu=10.0):
 
 def logistic(X, y, S, a):
     rows = ArrayRows(-y[:, None] * X, np.zeros((len(y), 1)))
-    return FiniteSum(rows, (LOGISTIC,), S, a, np.zeros(D))
+    return finite_sum(rows, (LOGISTIC,), S, a, np.zeros(D))
 
 
 def whole(loss, S, a, variables, r, C):
@@ -140,7 +140,7 @@ def test_losses_with_kinks_in_their_slopes(loss):
     S, a = wishart(rng, D), rng.standard_normal(D)
     w = cp.Variable(D)
     r, C = 3 * cp.log_sum_exp(w), [cp.norm(w[:3]) + cp.norm1(w[3:]) <= 0.7]
-    answer = solve_over_cones(FiniteSum(ArrayRows(A, c), (loss,), S, a, np.zeros(D)), [w], r, C)
+    answer = solve_over_cones(finite_sum(ArrayRows(A, c), (loss,), S, a, np.zeros(D)), [w], r, C)
     terms = {
         "huber": lambda t: cp.sum(cp.huber(A @ t + c[:, 0])),
         "squared hinge": lambda t: cp.sum(cp.square(cp.pos(A @ t + c[:, 0]))),
@@ -157,7 +157,7 @@ def test_multinomial():
     W = cp.Variable((3, 3))
     r, C = 2 * cp.sigma_max(W) + cp.norm1(W), [cp.sum(W) == 0.5]
     layout = np.arange(9).reshape(3, 3, order="F")
-    f = SoftmaxSum.of(ArrayRows(X, labels), layout, 1.0, S, a, np.zeros(9))
+    f = finite_sum(ArrayRows(X, labels), Softmax(3, 1.0), S, a, np.zeros(9), layout=layout)
     answer = solve_over_cones(f, [W], r, C)
 
     def loss(t):

@@ -4,10 +4,10 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from cvxpy.transforms.indicator import indicator
-from instances import LOGISTIC, ArrayRows
+from instances import LOGISTIC, finite_sum
 
+from cvxqop.problem.records.rows import ArrayRows
 from cvxqop.solve.cones.engine import nearest, solve_over_cones
-from cvxqop.solve.smooth.finite_sum import FiniteSum
 from cvxqop.solve.smooth.quadratic import Quadratic
 
 # CVXPY's own solves at tight tolerances.
@@ -42,7 +42,7 @@ ASIDE = {"perspective", "support", "indicator"}
 def logistic(k):
     """Σ log(1 + exp(−y x'θ/k)) with noise: the loss of data in units k times as large."""
     rows = ArrayRows(-Y[:, None] * X / k, np.zeros((len(Y), 1)))
-    return FiniteSum(rows, (LOGISTIC,), S / k**2, A / k, np.zeros(D))
+    return finite_sum(rows, (LOGISTIC,), S / k**2, A / k, np.zeros(D))
 
 
 def solved(name, k):

@@ -3,10 +3,10 @@
 import cvxpy as cp
 import numpy as np
 import pytest
-from instances import ArrayRows, Loss
+from instances import Loss, finite_sum
 
+from cvxqop.problem.records.rows import ArrayRows
 from cvxqop.solve.engines.stotos import solve_stotos
-from cvxqop.solve.smooth.finite_sum import FiniteSum
 
 pytestmark = pytest.mark.blas
 
@@ -28,7 +28,7 @@ def test_narrow_huber_losses_are_certified(threshold, ridge):
     A = rng.standard_normal((50, 4))
     y = np.clip(A @ [0.9, -0.5, 0.0, 0.3] + 0.3 * rng.standard_normal(50), -1, 1)
     rows = ArrayRows(A, -y[:, None])
-    f = FiniteSum(rows, (huber(threshold),), ridge * np.eye(4), 1e-9 * np.ones(4), np.zeros(4))
+    f = finite_sum(rows, (huber(threshold),), ridge * np.eye(4), 1e-9 * np.ones(4), np.zeros(4))
     v = cp.Variable(4)
     for r, C in ((None, []), (threshold * cp.norm1(v), [cp.norm_inf(v) <= 0.4])):
         answer = solve_stotos(f, [v], r, C, accuracy=1e-5, seed=np.random.default_rng(1))

@@ -1,13 +1,17 @@
 """The multinomial logistic sum: derivatives, lower Hessians, rounding, certificates."""
 
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from instances import finite_sum
 from scipy.optimize import minimize
 
+from cvxqop.problem.losses.multinomial import Softmax
+from cvxqop.problem.records.rows import ArrayRows
 from cvxqop.solve.engines.stotos import solve_stotos
-from cvxqop.solve.smooth.softmax import SoftmaxSum
 
 pytestmark = pytest.mark.blas
 
@@ -17,21 +21,6 @@ D = P * K
 LAYOUT = rng.permutation(D).reshape(P, K)
 
 
-class Rows:
-    """Records as arrays."""
-
-    def __init__(self, A, Y):
-        self._A, self._Y = A, Y
-        self.n, self.dimension = A.shape
-
-    def take(self, start, stop):
-        return self._A[start:stop], self._Y[start:stop]
-
-    def blocks(self, size):
-        for start in range(0, self.n, size):
-            yield self.take(start, start + size)
-
-
 def instance(n=N, weight=1.7, sparse=False):
     A = rng.standard_normal((n, P))
     A = sp.csr_array(np.where(np.abs(A) > 0.6, A, 0.0)) if sparse else A
@@ -39,7 +28,7 @@ def instance(n=N, weight=1.7, sparse=False):
     root = rng.standard_normal((D, D + 2))
     S = root @ root.T / D + 0.1 * np.eye(D)
     a, anchor = rng.standard_normal((2, D))
-    return SoftmaxSum.of(Rows(A, Y), LAYOUT, weight, S, a, anchor), A, Y
+    return finite_sum(ArrayRows(A, Y), Softmax(K, weight), S, a, anchor, layout=LAYOUT), A, Y
 
 
 def direct(f, A, Y, theta):
@@ -47,7 +36,7 @@ def direct(f, A, Y, theta):
     t = np.asarray(A @ theta[LAYOUT], dtype=np.longdouble)
     u = np.asarray(theta - f.anchor, dtype=np.longdouble)
     total = np.sum(np.log(np.sum(np.exp(t), axis=1))) - np.sum(Y * t)
-    return f.weight * total + u @ (f.a + f.S @ u / 2)
+    return f.parts[0].loss.weight * total + u @ (f.a + f.S @ u / 2)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -68,14 +57,12 @@ def test_value_and_derivatives(sparse):
     ]
     H = f.hessian(theta)
     np.testing.assert_allclose(H, np.array(columns), rtol=1e-6, atol=1e-6)
-    root = f.curvature_root(theta, 0, N, 2.5)
-    np.testing.assert_allclose(root.T @ root, 2.5 * (H - f.S), atol=1e-12)
-    np.testing.assert_allclose(f.curvature_part(theta, 0, N, 2.5), 2.5 * (H - f.S), atol=1e-12)
+    root = f.data_root(theta, [(0, N)])
+    np.testing.assert_allclose(root.T @ root, H - f.S, atol=1e-12)
+    np.testing.assert_allclose(f.data_hessian(theta, [(0, N)]), H - f.S, atol=1e-12)
     data = f.record_gradient(theta, 0, N) + f.a + f.S @ (theta - f.anchor)
     np.testing.assert_allclose(data, found.gradient, rtol=1e-12)
-    fine = SoftmaxSum(
-        f.rows, (), f.S, f.a, f.anchor, fine=True, layout=LAYOUT, weight=f.weight
-    ).evaluate(theta)
+    fine = replace(f, fine=True, _sizes=[]).evaluate(theta)
     np.testing.assert_allclose(fine.gradient, found.gradient, rtol=1e-13, atol=1e-12)
 
 
@@ -101,7 +88,7 @@ def test_rounding_is_bounded(scale):
     p = np.exp(t - t.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
     exact = np.asarray(f.a + f.S.astype(np.longdouble) @ (theta - f.anchor), dtype=np.longdouble)
-    exact[LAYOUT] += f.weight * (A.astype(np.longdouble).T @ (p - Y))
+    exact[LAYOUT] += f.parts[0].loss.weight * (A.astype(np.longdouble).T @ (p - Y))
     assert float(np.linalg.norm(found.gradient - exact)) <= found.error
     assert found.error <= 1e-9 * (1.0 + np.linalg.norm(found.gradient))
 
@@ -135,7 +122,7 @@ def test_constrained_with_few_records():
     matrix = cp.vstack([cp.hstack([theta[int(j)] for j in row]) for row in LAYOUT])
     t = A @ matrix
     u = theta - f.anchor
-    loss = f.weight * (cp.sum(cp.log_sum_exp(t, axis=1)) - cp.sum(cp.multiply(Y, t)))
+    loss = f.parts[0].loss.weight * (cp.sum(cp.log_sum_exp(t, axis=1)) - cp.sum(cp.multiply(Y, t)))
     objective = loss + 0.5 * cp.quad_form(u, cp.psd_wrap(f.S)) + f.a @ u + 0.3 * cp.norm1(theta)
     cp.Problem(cp.Minimize(objective), [cp.abs(theta) <= 0.5]).solve(solver="CLARABEL")
     np.testing.assert_allclose(answer.theta, theta.value, atol=1e-4)

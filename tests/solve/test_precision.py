@@ -1,14 +1,16 @@
 """Where rounding stands in the way, the same problem is summed more finely."""
 
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
-from instances import LOGISTIC, SQUARED, ArrayRows, wishart
+from instances import LOGISTIC, SQUARED, finite_sum, wishart
 
 from cvxqop.errors import AccuracyError
+from cvxqop.problem.records.rows import ArrayRows
 from cvxqop.solve.engines.monitor import PrecisionError
 from cvxqop.solve.engines.stotos import solve_stotos
-from cvxqop.solve.smooth.finite_sum import FiniteSum
 
 pytestmark = pytest.mark.blas
 
@@ -17,18 +19,18 @@ def problem(n=60_000, d=5):
     rng = np.random.default_rng(0)
     A = rng.standard_normal((n, d))
     C = rng.standard_normal((n, 1))
-    return FiniteSum(ArrayRows(A, C), (LOGISTIC,), wishart(rng, d, 1e-3), np.zeros(d), np.zeros(d))
+    return finite_sum(ArrayRows(A, C), (LOGISTIC,), wishart(rng, d, 1e-3), np.zeros(d), np.zeros(d))
 
 
 def test_fine_sums_agree_and_claim_less_error():
     coarse = problem()
-    fine = FiniteSum(coarse.rows, coarse.losses, coarse.S, coarse.a, coarse.anchor, fine=True)
+    fine = replace(coarse, fine=True, _sizes=[])
     theta = np.full(5, 0.3)
     one, two = coarse.evaluate(theta), fine.evaluate(theta)
     assert two.error < one.error / 5.0
     assert np.linalg.norm(one.gradient - two.gradient) <= one.error
     exact = np.zeros(5, dtype=np.longdouble)
-    for A, C in coarse.rows.blocks(1000):
+    for A, C in coarse.parts[0].records.blocks(1000):
         slope = LOGISTIC.derivative(A @ theta + C[:, 0])
         exact += (A.astype(np.longdouble) * slope[:, None].astype(np.longdouble)).sum(axis=0)
     exact += fine.S @ theta
@@ -56,7 +58,7 @@ def test_the_bound_on_rounding_holds_in_any_units_of_the_offsets(size):
     """Squares of a'θ + c with an offset of any size: against extended precision, and never lax."""
     rng = np.random.default_rng(1)
     A, C = rng.standard_normal((5000, 3)), size * rng.standard_normal((5000, 1))
-    f = FiniteSum(ArrayRows(A, C), (SQUARED,), np.eye(3), np.zeros(3), np.zeros(3))
+    f = finite_sum(ArrayRows(A, C), (SQUARED,), np.eye(3), np.zeros(3), np.zeros(3))
     theta = size * np.array([0.3, -1.0, 0.2])
     found = f.evaluate(theta)
     wide = A.astype(np.longdouble)

@@ -6,14 +6,14 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from instances import HUBER, LOGISTIC, SQUARED, SQUARED_HINGE, ArrayRows, wishart
+from instances import HUBER, LOGISTIC, SQUARED, SQUARED_HINGE, finite_sum, wishart
 
 from cvxqop.errors import AccuracyError, OptionError
+from cvxqop.problem.records.rows import ArrayRows
 from cvxqop.solve.engines.conic import solve_conic
 from cvxqop.solve.engines.stochastic import PlainSteps, plain_step_length
 from cvxqop.solve.engines.stotos import check_stotos, solve_stotos
 from cvxqop.solve.rest.prox import split
-from cvxqop.solve.smooth.finite_sum import FiniteSum
 
 pytestmark = pytest.mark.blas
 
@@ -23,7 +23,7 @@ def problem(n, d, loss, seed=0, sparse=False):
     A = rng.standard_normal((n, d))
     if sparse:
         A = sp.csr_array(A * (rng.random((n, d)) < 0.1))
-    f = FiniteSum(
+    f = finite_sum(
         ArrayRows(A, rng.standard_normal((n, 1))),
         (loss,),
         wishart(rng, d),
@@ -70,7 +70,7 @@ def test_newton_certifies_whatever_the_number_of_rows(loss, n, sparse):
 
 def test_logistic_regression_agrees_with_clarabel():
     f, v = problem(60, 4, LOGISTIC)
-    A, c = f.rows.A, f.rows.C[:, 0]
+    A, c = f.parts[0].records._A, f.parts[0].records._C[:, 0]
     step = v - f.anchor
     objective = (
         cp.sum(cp.logistic(A @ v + c))
@@ -88,7 +88,7 @@ def test_sorted_rows_and_a_few_with_high_leverage():
     A = rng.standard_normal((20_000, 10))
     A[:5] *= 100
     A = A[np.argsort(-A[:, 0])]
-    f = FiniteSum(
+    f = finite_sum(
         ArrayRows(A, np.zeros((20_000, 1))),
         (LOGISTIC,),
         wishart(rng, 10),
@@ -137,12 +137,12 @@ def test_variance_reduction_converges_by_itself(loss, split_sets):
 
 def published_steps(f, lam, radius, x, step, indices):
     """CC26, Algorithm StoTOS, written out: soft threshold, one record, box, damped update."""
-    A, c, n = f.rows.A, f.rows.C[:, 0], f.rows.n
+    A, c, n = f.parts[0].records._A, f.parts[0].records._C[:, 0], f.n
     points = []
     for k, i in enumerate(indices):
         theta = np.sign(x) * np.maximum(np.abs(x) - step * lam, 0)
         t = A[i] @ theta + c[i]
-        gradient = n * f.losses[0].derivative(np.array([t]))[0] * A[i]
+        gradient = n * f.parts[0].loss.losses[0].derivative(np.array([t]))[0] * A[i]
         gradient = gradient + f.S @ (theta - f.anchor) + f.a
         z = np.clip(2 * theta - x - step * gradient, -radius, radius)
         x = x + (k + 1) ** (-0.5 - 0.002) * (z - theta)
@@ -155,7 +155,7 @@ def test_plain_follows_the_published_recursion(loss):
     f, v = problem(50, 4, loss)
     rest = split([v], 2 * cp.norm1(v), [cp.norm_inf(v) <= 0.2])
     step = plain_step_length(f)
-    largest = max(np.sum(f.rows.A**2, axis=1)) * loss.curvature
+    largest = max(np.sum(f.parts[0].records._A ** 2, axis=1)) * loss.curvature
     assert step == pytest.approx(1 / (50 * largest + np.linalg.eigvalsh(f.S)[-1]), rel=1e-12)
     start = np.full(4, 0.3)
     steps = iter(PlainSteps(f, rest, start.copy(), step, np.random.default_rng(7)))
@@ -172,7 +172,7 @@ def test_plain_settles_on_a_plateau_where_a_box_is_active():
     n, d = 200, 5
     A = rng.standard_normal((n, d))
     c = -(A @ np.ones(d)) + 2 * rng.standard_normal(n)
-    f = FiniteSum(
+    f = finite_sum(
         ArrayRows(A, c[:, None]), (SQUARED,), 0.1 * wishart(rng, d), np.zeros(d), np.zeros(d)
     )
     v = cp.Variable(d)
@@ -257,6 +257,6 @@ def test_progress_reports_to_the_holder_of_the_data():
 @pytest.mark.parametrize("loss", [SQUARED, LOGISTIC], ids=lambda x: x.name)
 def test_a_block_with_not_a_number_ends_in_an_error(loss):
     f, v = problem(100, 3, loss)
-    f.rows.A[17, 1] = np.nan
+    f.parts[0].records._A[17, 1] = np.nan
     with pytest.raises(AccuracyError):
         solve_stotos(f, [v], None, [], accuracy=1e-6)

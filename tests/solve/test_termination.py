@@ -3,12 +3,12 @@
 import cvxpy as cp
 import numpy as np
 import pytest
-from instances import LOGISTIC, SQUARED_HINGE, ArrayRows, wishart
+from instances import LOGISTIC, SQUARED_HINGE, finite_sum, wishart
 
 from cvxqop.errors import AccuracyError
+from cvxqop.problem.records.rows import ArrayRows
 from cvxqop.solve.engines.monitor import PrecisionError
 from cvxqop.solve.engines.stotos import solve_stotos
-from cvxqop.solve.smooth.finite_sum import FiniteSum
 from cvxqop.solve.smooth.function import PerturbedFunction
 
 STEPS = 300
@@ -30,7 +30,7 @@ def drawn(seed, losses):
     y = np.where(rng.uniform(size=1000) < 1 / (1 + np.exp(-4 * X @ truth)), 1.0, -1.0)
     S = wishart(rng, 4) * 10.0 ** rng.uniform(-6, -2)
     a = 1e-3 * rng.standard_normal(4)
-    return FiniteSum(ArrayRows(-y[:, None] * X, np.zeros((1000, 1))), losses, S, a, np.zeros(4))
+    return finite_sum(ArrayRows(-y[:, None] * X, np.zeros((1000, 1))), losses, S, a, np.zeros(4))
 
 
 @pytest.mark.parametrize("losses", [(LOGISTIC,), (SQUARED_HINGE,)], ids=["logistic", "hinge"])
@@ -52,7 +52,7 @@ def test_newton_ends_by_itself(name, losses):
 def test_quasi_newton_ends_by_itself(name):
     for seed in range(DRAWS // 3):
         f = drawn(seed, (LOGISTIC,))
-        bare = FiniteSum(f.rows, f.losses, 0 * f.S, 0 * f.a, f.anchor)
+        bare = finite_sum(f.parts[0].records, f.parts[0].loss, 0 * f.S, 0 * f.a, f.anchor)
 
         def function(theta, bare=bare):
             found = bare.evaluate(theta)

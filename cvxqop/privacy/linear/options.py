@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -77,6 +77,8 @@ class Linear:
 
     clip: float | Literal["anchor"] | None = None
     calibration: str = "exact"
+    whole: ClassVar[bool] = True
+    """Its accounting is that of the whole Hessian of all outputs."""
 
     def __post_init__(self) -> None:
         named = isinstance(self.clip, str) and self.clip == "anchor"

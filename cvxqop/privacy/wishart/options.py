@@ -97,6 +97,11 @@ class Wishart:
                 raise OptionError(f"Wishart: {name} belongs to calibration='paper'.")
             object.__setattr__(self, name, checked_split(name, shares, parts))
 
+    @property
+    def whole(self) -> bool:
+        """Whether the accounting is that of the whole Hessian of all outputs."""
+        return self.calibration == "paper"
+
     def calibrate(
         self,
         epsilon: float,

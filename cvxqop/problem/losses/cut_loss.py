@@ -17,11 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cvxqop._blocks import back, outputs, row_squares, weighted_gram
+from cvxqop.problem.losses.margins import Margin
 from cvxqop.problem.losses.scalar import ScalarLoss
-from cvxqop.problem.records.clipping import ClippedRows, row_squares
-from cvxqop.problem.records.rows import Blocks, Labels
+from cvxqop.problem.records.clipping import ClippedRows
+from cvxqop.problem.records.sums import Summed
 
-__all__ = ["CutLoss", "CutRows"]
+__all__ = ["CutLoss", "CutRows", "linear_term"]
 
 Array = npt.NDArray[np.float64]
 
@@ -31,7 +33,7 @@ _UNSEEN = 1e-150
 _ROUNDS = 160
 
 
-class CutRows(Blocks):
+class CutRows(Summed):
     """Clipped rows whose offsets are followed by w (J), q and s: all that `CutLoss` needs.
 
     Parameters
@@ -49,7 +51,12 @@ class CutRows(Blocks):
     ) -> None:
         self._rows, self._weights, self._clip = rows, tuple(weights), clip
         self.n, self.dimension, self.terms = rows.n, rows.dimension, rows.terms
-        self.labels: Labels | None = None
+        self.sparse = rows.sparse
+
+    @property
+    def edges(self) -> Array | None:
+        """Those of the rows."""
+        return self._rows.edges
 
     def take(self, start: int, stop: int) -> tuple[Any, Array]:
         """Rows (b, D) and columns c, w, q, s (b, 2J + 2) of the records start…stop."""
@@ -67,6 +74,22 @@ class CutRows(Blocks):
         return A, columns
 
 
+def linear_term(rows: ClippedRows) -> Array:
+    """Σ_i q_i a_i (D,), the gradient of the linear part of the loss, q cut to its interval.
+
+    The labels of a logistic loss, log(1 + exp t) − y t, enter here: everything else of the loss is
+    Σ_j φ_j. Zeros where the loss has no linear part.
+    """
+    if rows.labels is None:
+        return np.zeros(rows.dimension)
+    (gradient,) = CutRows(rows, [1.0] * rows.terms).sum(_labels)
+    return np.asarray(gradient[:, 0])
+
+
+def _labels(A: Any, C: Array) -> tuple[Array]:
+    return (back(A, C[:, [-2]]),)
+
+
 class _Numbers(NamedTuple):
     """The columns of `CutRows` for some records."""
 
@@ -80,7 +103,7 @@ class _Numbers(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class CutLoss:
+class CutLoss(Margin):
     """ℓ_s for the numbers c, w, q, s of each record.
 
     Parameters
@@ -97,7 +120,7 @@ class CutLoss:
     >>> import numpy as np
     >>> from cvxqop.problem.losses.scalar import squared
     >>> loss, numbers = CutLoss((squared,), 2.0), np.array([[0.0, 1.0, 0.0, 3.0]])
-    >>> [part.tolist() for part in loss.evaluate(np.array([2.0]), numbers)]    # 3·2 − 1.5²
+    >>> [part.tolist() for part in loss.values(np.array([2.0]), numbers)]    # 3·2 − 1.5²
     [[3.75], [3.0]]
     """
 
@@ -106,11 +129,11 @@ class CutLoss:
     quadratic: bool = False
 
     @property
-    def offsets(self) -> int:
+    def shifts(self) -> int:
         """J: the columns c come first."""
         return len(self.losses)
 
-    def evaluate(self, margin: Array, C: Array) -> tuple[Array, Array]:
+    def values(self, margin: Array, C: Array) -> tuple[Array, Array]:
         """ℓ_s, up to a constant of the record, and ℓ_s'; one number a record each."""
         numbers = self._numbers(C)
         value, slope = self._value(margin, numbers), self._slope(margin, numbers)
@@ -119,11 +142,6 @@ class CutLoss:
         if over.any():
             value[over] = self._beyond(margin[over], cut[over], numbers.at(over))
         return value, cut
-
-    def slope(self, margin: Array, C: Array) -> Array:
-        """ℓ_s'."""
-        numbers = self._numbers(C)
-        return np.clip(self._slope(margin, numbers), -numbers.s, numbers.s)
 
     def second_derivative(self, margin: Array, C: Array, reach: Array | None = None) -> Array:
         """ℓ_s''; with ``reach``, a lower bound on it while each margin moves by at most that."""
@@ -138,6 +156,14 @@ class CutLoss:
         for t in ends:
             total[~(np.abs(self._slope(t, numbers)) < numbers.s)] = 0.0
         return total
+
+    def quadratic_form(self, A: Any, C: Array, anchor: Array) -> tuple[Any, Array]:
+        """Σ_i (Σ_j κ_j w_ij) a_i a_i', and Σ_i a_i Σ_j κ_j w_ij (a_i'θ0 + c_ij): squared losses,
+        slopes not cut."""
+        numbers = self._numbers(C)
+        kappa = np.array([loss.curvature for loss in self.losses])
+        slopes = (numbers.w * (numbers.c + outputs(A, anchor))) @ kappa
+        return weighted_gram(A, numbers.w @ kappa), back(A, slopes[:, None])
 
     def _numbers(self, C: Array) -> _Numbers:
         J = len(self.losses)

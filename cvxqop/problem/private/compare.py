@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from cvxqop._blocks import canonical
 from cvxqop._cvxpy import is_sparse
-from cvxqop.problem.records.sparse import canonical
 
 __all__ = ["NO_MATCH", "is_constant", "is_zero", "record_axis"]
 

@@ -7,11 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import cvxpy as cp
+import numpy as np
 
 from cvxqop import _cvxpy
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.problem.describe import row_text
-from cvxqop.problem.erm import ERM, Texts
+from cvxqop.problem.erm import ERM
+from cvxqop.problem.losses.recognised import RecognisedLoss
+from cvxqop.problem.losses.terms import LabelledTerm, MarginTerm, SquaresTerm, Term
+from cvxqop.problem.parts import Texts
 from cvxqop.problem.private import listing
 from cvxqop.problem.private.data import PrivateData, match
 from cvxqop.problem.reading import checks, refusals
@@ -24,6 +28,7 @@ from cvxqop.problem.reading.public import Stacking
 from cvxqop.problem.reading.separable import SeparableReader
 from cvxqop.problem.reading.terms import TermReader
 from cvxqop.problem.reading.weights import scale_statement
+from cvxqop.problem.records.outputs import Outputs
 from cvxqop.problem.records.pieces import Piece
 
 __all__ = [
@@ -187,17 +192,13 @@ def _read(
     shapes = data.leaf_shapes if hidden else counted_shapes([objective, *constraints], n)
     return ERM(
         variables=stacking.variables,
-        rows=shared.rows,
-        losses=shared.losses,
+        loss=RecognisedLoss((_term(shared, stacking.dimension, data.dropped),)),
         regulariser=total(reader.rest),
         constraints=constraints,
         private_names=data.descriptions,
         public_data=(*data.public_descriptions, *listing.unlisted_names(data)),
         mean=any(term.mean for term in reader.terms),
         adjacency=adjacency,
-        row_parts=shared.parts,
-        has_offset=shared.rows.has_offset or data.dropped,
-        outputs=shared.outputs,
         private_leaves=tuple(data.leaf_names),
         private_arrays=data.arrays,
         texts=Texts(
@@ -208,6 +209,23 @@ def _read(
             constraints=tuple(text(constraint, shapes) for constraint in constraints),
             scale=scale_statement(reader.scales) if hidden else None,
         ),
+    )
+
+
+def _term(group: Assembled, dimension: int, dropped: bool) -> Term:
+    """Rows with their losses as one term of the private loss."""
+    outputs = group.outputs or Outputs(np.arange(dimension)[:, None], labelled=False)
+    kinds: dict[bool, type[Term]] = {
+        True: LabelledTerm,
+        False: SquaresTerm if outputs.count > 1 else MarginTerm,
+    }
+    return kinds[outputs.labelled](
+        rows=group.rows,
+        losses=group.losses,
+        row_parts=group.parts,
+        has_offset=group.rows.has_offset or dropped,
+        outputs=outputs,
+        dimension=dimension,
     )
 
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from cvxqop import _cvxpy
 from cvxqop.errors import OptionError, ProblemError
-from cvxqop.problem.declared_erm import DeclaredERM
+from cvxqop.problem.erm import ERM
 from cvxqop.problem.losses.declared import Declared
-from cvxqop.problem.parts import RowParts, Texts
+from cvxqop.problem.losses.declared_loss import DeclaredLoss
+from cvxqop.problem.parts import Texts
 from cvxqop.problem.private import listing
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading import analysis, checks, refusals
@@ -21,7 +22,6 @@ from cvxqop.problem.reading.public import Stacking
 from cvxqop.problem.reading.scales import ScaleReader
 from cvxqop.problem.reading.separable import SeparableReader
 from cvxqop.problem.reading.weights import Weight, scale_statement
-from cvxqop.problem.records.rows import AffineRows
 
 __all__ = ["read_declared"]
 
@@ -33,7 +33,7 @@ def read_declared(
     *,
     public: Sequence[Any] = (),
     adjacency: str = "replace_one",
-) -> DeclaredERM:
+) -> ERM:
     """Read a problem whose private loss has declared constants.
 
     Parameters
@@ -82,18 +82,16 @@ def read_declared(
     n = reader.records.counts.pop()
     hidden = data.count_is_private
     shapes = data.leaf_shapes if hidden else analysis.counted_shapes([objective, *constraints], n)
-    return DeclaredERM(
+    leaves = tuple(data.leaf_names)
+    return ERM(
         variables=stacking.variables,
-        rows=AffineRows([], [], n, stacking.dimension),
-        losses=(),
+        loss=DeclaredLoss(n, declared, term, stacking.variables, leaves),
         regulariser=analysis.total(reader.rest),
         constraints=constraints,
         private_names=data.descriptions,
         public_data=(*data.public_descriptions, *listing.unlisted_names(data)),
         mean=False,
         adjacency=adjacency,
-        row_parts=RowParts(False, 0.0, False),
-        has_offset=False,
         texts=Texts(
             terms=tuple(text(node, shapes) for node in reader.written),
             labels=(),
@@ -102,9 +100,7 @@ def read_declared(
             constraints=tuple(text(constraint, shapes) for constraint in constraints),
             scale=scale_statement(reader.scales) if hidden else None,
         ),
-        declared=declared,
-        term=term,
-        private_leaves=tuple(data.leaf_names),
+        private_leaves=leaves,
         private_arrays=data.arrays,
     )
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from cvxqop._blocks import canonical
 from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import ProblemError
 from cvxqop.problem.records.forms import as_numbers, floats
-from cvxqop.problem.records.sparse import canonical
 
 __all__ = ["BlockList", "Records", "as_records"]
 
@@ -26,8 +26,8 @@ class BlockList:
             raise ProblemError(f"The blocks of {name} must have the same number of columns.")
         # Rows of a CSR matrix are sliced at the cost of the slice.
         self.blocks = tuple(canonical(b) if is_sparse(b) else b for b in blocks)
-        self._ends = np.cumsum([0, *(block.shape[0] for block in blocks)])
-        self.shape = (int(self._ends[-1]), *next(iter(widths)))
+        self.edges = np.cumsum([0, *(block.shape[0] for block in blocks)])
+        self.shape = (int(self.edges[-1]), *next(iter(widths)))
         self.ndim = len(self.shape)
         self.dtype = np.result_type(*(block.dtype for block in blocks))
         self.sparse = all(is_sparse(block) for block in blocks)
@@ -35,7 +35,7 @@ class BlockList:
     def __getitem__(self, key: slice) -> Any:
         start, stop, _ = key.indices(self.shape[0])
         parts: list[Any] = []
-        for block, begin in zip(self.blocks, self._ends, strict=False):
+        for block, begin in zip(self.blocks, self.edges, strict=False):
             low, high = max(start - begin, 0), min(stop - begin, block.shape[0])
             if low < high:
                 part = block[low:high]
@@ -63,6 +63,7 @@ class Records:
         self._array, self._name = array, name
         self.shape = (int(array.shape[0]), int(array.shape[1]) if len(array.shape) > 1 else 1)
         self.sparse = bool(getattr(array, "sparse", False))
+        self.edges = getattr(array, "edges", None)
         self._check_map()
 
     def __getitem__(self, key: slice) -> Any:

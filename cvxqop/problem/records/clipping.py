@@ -16,18 +16,18 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from cvxqop._cvxpy import is_sparse
+from cvxqop._blocks import canonical, is_sparse, row_squares, scale_rows
 from cvxqop.errors import OptionError, ProblemError
-from cvxqop.problem.records.rows import Blocks, Labels, Rows
-from cvxqop.problem.records.sparse import canonical, scale_rows
+from cvxqop.problem.records.rows import Labels, Rows
+from cvxqop.problem.records.sums import Summed
 
-__all__ = ["ClippedRows", "row_squares"]
+__all__ = ["ClippedRows"]
 
 Array = npt.NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
 
 
-class ClippedRows(Blocks):
+class ClippedRows(Summed):
     """Rows with every record inside the bounds.
 
     Parameters
@@ -67,7 +67,12 @@ class ClippedRows(Blocks):
             reach = offset + row_norm * float(np.linalg.norm(self._anchor))
             self._offset = max(0.0, offset - slack * reach)
         self._raise = nonfinite == "raise"
-        self.labels = rows.labels
+        self.labels, self.sparse = rows.labels, rows.sparse
+
+    @property
+    def edges(self) -> Array | None:
+        """Those of the rows."""
+        return self._rows.edges
 
     def take(self, start: int, stop: int) -> tuple[Any, Array]:
         """Rows and offsets of the records start…stop, clipped. No copy where nothing is clipped.
@@ -95,26 +100,10 @@ class ClippedRows(Blocks):
             A, C = _scale(A, factor), self._scaled(C, factor)
         return A, self._cut(A, C)
 
-    def check_finite(self, size: int = 4096) -> None:
+    def check_finite(self) -> None:
         """Read every record once and raise if one is not finite and ``nonfinite`` is "raise"."""
         if self._raise:
-            for start in range(0, self.n, size):
-                self.take(start, min(start + size, self.n))
-
-    def linear_term(self, size: int = 4096) -> Array:
-        """Σ_i q_i a_i (D,), the gradient of the linear part of the loss, q cut to its interval.
-
-        The labels of a logistic loss, log(1 + exp t) − y t, enter here: everything else of the
-        loss is Σ_j φ_j. Zeros where the loss has no linear part.
-        """
-        gradient = np.zeros(self.dimension)
-        if self.labels is None:
-            return gradient
-        for start in range(0, self.n, size):
-            stop = min(start + size, self.n)
-            A, _ = self.take(start, stop)
-            gradient += A.T @ self.cut_labels(start, stop)
-        return gradient
+            self.sum(_nothing)
 
     def cut_labels(self, start: int, stop: int) -> Array:
         """q of the records start…stop, cut to its interval; zeros where there is no linear part."""
@@ -174,14 +163,9 @@ class ClippedRows(Blocks):
         return np.where(np.abs(argument) > B, np.clip(argument, -B, B) - at_anchor, C)
 
 
-def row_squares(A: Any) -> Array:
-    """‖a‖² of each row; a sparse A must store every position once, as `canonical` does."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if is_sparse(A):
-            assert A.has_canonical_format, "a position that is stored twice has another norm"
-            squared = sp.csr_array((np.square(A.data), A.indices, A.indptr), shape=A.shape)
-            return np.asarray(squared.sum(axis=1), dtype=np.float64).reshape(-1)
-        return np.asarray(np.einsum("ij,ij->i", A, A), dtype=np.float64)
+def _nothing(A: Any, C: Array) -> tuple[float]:
+    """What is read is checked."""
+    return (0.0,)
 
 
 def _finite_rows(A: Any) -> npt.NDArray[np.bool_]:

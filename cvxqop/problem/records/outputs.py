@@ -24,12 +24,12 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """Where the entries of Θ (p, k) stand in θ (D,), D = pk.
+    """Where the entries of Θ (p, k) stand in θ (D,).
 
     Attributes
     ----------
     layout : int array, shape (p, k)
-        Θ = θ[layout]; every entry of θ occurs once.
+        Θ = θ[layout]; an entry of θ occurs once at most.
     labelled : bool
         Whether the rows carry labels y_i (k,) in the place of offsets c_i.
 
@@ -38,8 +38,6 @@ class Outputs:
     >>> outputs = Outputs(np.array([[0, 2], [1, 3]]), labelled=False)
     >>> outputs.matrix(np.arange(4.0)).tolist()
     [[0.0, 2.0], [1.0, 3.0]]
-    >>> outputs.whole(np.array([[1.0, 2.0], [2.0, 5.0]])).tolist()[2]
-    [0.0, 0.0, 1.0, 2.0]
     """
 
     layout: npt.NDArray[np.intp]
@@ -54,26 +52,12 @@ class Outputs:
         """Θ (p, k) from θ (D,)."""
         return np.asarray(theta[self.layout])
 
-    def stacked(self, matrix: Array) -> Array:
-        """θ (D,) from Θ (p, k)."""
-        theta = np.empty(self.layout.size)
-        theta[self.layout] = matrix
-        return theta
-
-    @property
-    def shifts(self) -> Array:
+    def shifts(self, dimension: int) -> Array:
         """Orthonormal (D, p): one number added to row i of Θ, which no softmax of Θ'a sees."""
-        directions = np.zeros((self.layout.size, len(self.layout)))
+        directions = np.zeros((dimension, len(self.layout)))
         for i, row in enumerate(self.layout):
             directions[row, i] = self.count**-0.5
         return directions
-
-    def whole(self, block: Array) -> Array:
-        """The (D, D) matrix of the quadratic form Σ_j Θ_j' block Θ_j, block (p, p)."""
-        whole = np.zeros((self.layout.size, self.layout.size))
-        for column in self.layout.T:
-            whole[np.ix_(column, column)] = block
-        return whole
 
 
 class OutputRows(AffineRows):

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from cvxqop._blocks import canonical
 from cvxqop._cvxpy import is_sparse
-from cvxqop.problem.records.sparse import canonical
 
 __all__ = [
     "Column",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -10,16 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from cvxqop._cvxpy import is_sparse
+from cvxqop._blocks import canonical, is_sparse, scale_rows
 from cvxqop.problem.records.pieces import Leaf, Piece
 from cvxqop.problem.records.right import Right
-from cvxqop.problem.records.sparse import canonical, scale_rows
+from cvxqop.problem.records.sums import Summed
 
-__all__ = ["AffineRows", "ArrayRows", "Blocks", "Labels", "Rows"]
+__all__ = ["AffineRows", "ArrayRows", "Labels", "Rows"]
 
 Array = npt.NDArray[np.float64]
-
-BLOCK_ROWS = 4096
 
 
 class Rows(Protocol):
@@ -44,19 +42,16 @@ class Rows(Protocol):
     def take(self, start: int, stop: int) -> tuple[Any, Array]:
         """Rows A (stop − start, D), an ndarray or a CSR array, and offsets C (stop − start, J)."""
 
-    def blocks(self, size: int = BLOCK_ROWS) -> Iterator[tuple[Any, Array]]:
-        """``take`` over all records in order, ``size`` at a time."""
+    @property
+    def sparse(self) -> bool:
+        """Whether A is sparse."""
+
+    @property
+    def edges(self) -> Array | None:
+        """Where partitions of the records begin and end, if the arrays say so."""
 
     def tamed(self) -> Rows:
         """Rows from entries so small that finite records have finite rows."""
-
-
-class Blocks:
-    """``blocks`` from ``take``."""
-
-    def blocks(self: Any, size: int = BLOCK_ROWS) -> Iterator[tuple[Any, Array]]:
-        for start in range(0, self.n, size):
-            yield self.take(start, min(start + size, self.n))
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +74,7 @@ class Labels:
         return q
 
 
-class AffineRows(Blocks):
+class AffineRows(Summed):
     """Rows and offsets given by pieces.
 
     Parameters
@@ -128,6 +123,12 @@ class AffineRows(Blocks):
         pieces = [*self._linear, *(piece for group in self._offsets for piece in group)]
         pieces += self.labels.pieces if self.labels else ()
         return list(dict.fromkeys(leaf for piece in pieces for leaf in piece.leaves))
+
+    @property
+    def edges(self) -> Array | None:
+        """Those of the first array that has some."""
+        found = (getattr(leaf.array, "edges", None) for leaf in self.leaves)
+        return next((edges for edges in found if edges is not None), None)
 
     def take(self, start: int, stop: int) -> tuple[Any, Array]:
         """Rows and offsets of the records start…stop."""
@@ -185,7 +186,7 @@ class AffineRows(Blocks):
         return sp.csr_array(total)
 
 
-class ArrayRows(Blocks):
+class ArrayRows(Summed):
     """Rows and offsets that are arrays already: A (n, D) dense or CSR, C (n, J)."""
 
     def __init__(self, A: Any, C: Array) -> None:

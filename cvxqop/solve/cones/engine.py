@@ -109,7 +109,7 @@ def solve_over_cones(
         if not isinstance(smooth, FiniteSum) or smooth.fine:
             raise
         # The same draw, with less rounding.
-        fine = replace(smooth, fine=True, _squares=[])
+        fine = replace(smooth, fine=True, _sizes=[])
         found = minimise_over_cones(fine, program, inner, goal, monitor, curvature)
     finally:
         monitor.close()

@@ -25,7 +25,6 @@ __all__ = ["Certified", "minimise_quadratic", "minimise_sum"]
 
 Array = npt.NDArray[np.float64]
 
-GRAM_DIMENSION = 200
 SAMPLE_BLOCK = 512
 STALLED = 6
 INNER_ITERATIONS = 2_000
@@ -137,8 +136,8 @@ def minimise_sum(
     AccuracyError
         A limit of the caller was reached, or working precision.
     """
-    n, D = smooth.rows.n, smooth.dimension
-    if smooth.quadratic and D <= GRAM_DIMENSION and n > D // 2:
+    n, D = smooth.n, smooth.dimension
+    if smooth.quadratic and smooth.gram_is_small:
         monitor.passes += 1
         return minimise_quadratic(smooth.gram_form(), rest, start, goal, monitor)
     bound = curvature or Curvature(smooth.lower_curvature())
@@ -242,22 +241,16 @@ def _model(
     smooth: FiniteSum, z: Array, size: int, generator: np.random.Generator, damping: float = 0.0
 ) -> Form:
     """S + damping·I + (n/n_s) Σ φ'' a a' over blocks of rows chosen at random, all if few."""
-    n, D = smooth.rows.n, smooth.dimension
+    n, D = smooth.n, smooth.dimension
     chosen = list(_sample(n, size, generator))
     rows = sum(stop - start for start, stop in chosen)
     factor = n / rows if rows else 1.0
-    parts = []
-    H = np.zeros((D, D))
     S = smooth.S + damping * np.eye(D) if damping > 0.0 else smooth.S
-    implicit = (smooth.record_rank + 1) * rows <= D
-    for start, stop in chosen:
-        if implicit:
-            parts.append(smooth.curvature_root(z, start, stop, factor))
-        else:
-            H += smooth.curvature_part(z, start, stop, factor)
-    if implicit:
-        return LowRankForm(S, np.vstack(parts)) if parts else DenseForm(S)
-    return DenseForm(H + S)
+    if not chosen:
+        return DenseForm(S)
+    if (smooth.record_rank + 1) * rows <= D:
+        return LowRankForm(S, np.sqrt(factor) * smooth.data_root(z, chosen))
+    return DenseForm(factor * smooth.data_hessian(z, chosen) + S)
 
 
 def _sample(n: int, size: int, generator: np.random.Generator) -> Iterator[tuple[int, int]]:

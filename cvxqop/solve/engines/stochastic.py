@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from cvxqop.solve.certificate import Curvature, smallest, theta_form
 from cvxqop.solve.engines.monitor import Goal, Monitor
@@ -24,21 +23,11 @@ from cvxqop.solve.engines.newton import Certified, judge
 from cvxqop.solve.rest.rest import Candidate, Rest
 from cvxqop.solve.smooth.finite_sum import FiniteSum
 
-__all__ = ["PlainSteps", "record_smoothness", "variance_reduced"]
+__all__ = ["PlainSteps", "variance_reduced"]
 
 Array = npt.NDArray[np.float64]
 
 DECAY = 0.5 + 2e-3
-
-
-def record_smoothness(smooth: FiniteSum) -> float:
-    """L = max_i ‖a_i‖² κ, in one pass."""
-    largest = 0.0
-    for A, _ in smooth.blocks():
-        sparse: bool = sp.issparse(A)
-        squares = A.multiply(A).sum(axis=1) if sparse else np.einsum("ij,ij->i", A, A)
-        largest = max(largest, float(np.max(squares, initial=0.0)))
-    return largest * smooth.smoothness
 
 
 @dataclass(eq=False)
@@ -66,7 +55,7 @@ class PlainSteps:
     generator: np.random.Generator
 
     def __iter__(self) -> Iterator[Candidate]:
-        f, n = self.smooth, self.smooth.rows.n
+        f, n = self.smooth, self.smooth.n
         k = 0
         while True:
             theta, u_g = self.rest.prox_penalty(self.x, self.step)
@@ -83,7 +72,7 @@ class PlainSteps:
 def plain_step_length(smooth: FiniteSum) -> float:
     """ω = 1/(nL + λ_max(S))."""
     top = float(np.linalg.eigvalsh(smooth.S)[-1])
-    return float(1.0 / (smooth.rows.n * record_smoothness(smooth) + top))
+    return float(1.0 / (smooth.n * smooth.record_smoothness() + top))
 
 
 def certified_point(
@@ -132,11 +121,11 @@ def variance_reduced(
     Certified, bool
         The best point, and whether the goal was met within ``max_iter`` iterations.
     """
-    n, D = smooth.rows.n, smooth.dimension
+    n, D = smooth.n, smooth.dimension
     batch = max(1, min(n, 4 * D))
-    largest = record_smoothness(smooth)
+    largest = smooth.record_smoothness()
     # λ_max of the data's Hessian is at most the trace bound n·largest; the power method is tighter.
-    top = _data_smoothness(smooth) + float(np.linalg.eigvalsh(smooth.S)[-1])
+    top = smooth.data_smoothness() + float(np.linalg.eigvalsh(smooth.S)[-1])
     step = 1.0 / (2.0 * (top + n * largest / batch))
     x = rest.project(start).point
     reference, full = x, np.zeros(D)
@@ -180,18 +169,3 @@ def _window(first: int, batch: int, n: int) -> Iterator[tuple[int, int]]:
     yield first, min(first + batch, n)
     if first + batch > n:
         yield 0, first + batch - n
-
-
-def _data_smoothness(smooth: FiniteSum) -> float:
-    """λ_max of Σ κ a a' by power iteration over the rows, raised by a tenth."""
-    v = np.ones(smooth.rows.dimension) / np.sqrt(smooth.rows.dimension)
-    value = 0.0
-    for _ in range(8):
-        w = np.zeros_like(v)
-        for A, _ in smooth.blocks():
-            w += A.T @ (A @ v)
-        value = float(np.linalg.norm(w))
-        if value == 0.0:
-            return 0.0
-        v = w / value
-    return 1.1 * smooth.smoothness * value

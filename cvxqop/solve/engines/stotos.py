@@ -179,7 +179,7 @@ def solve_stotos(
         if not isinstance(smooth, FiniteSum) or smooth.fine:
             raise
         # The same draw, with less rounding.
-        found = attempt(replace(smooth, fine=True, _squares=[]))
+        found = attempt(replace(smooth, fine=True, _sizes=[]))
     finally:
         monitor.close()
     return Answer(
@@ -244,7 +244,7 @@ def _plain(
         if k % every == 0 or k == max_iter:
             point = rest.project(rest.prox_penalty(steps.x, step)[0]).point
             found = certified_point(smooth, rest, point, steps.x, step, curvature)
-            monitor.passes = k / max(smooth.rows.n, 1)
+            monitor.passes = k / max(smooth.n, 1)
             monitor.report(found.certificate)
         if k == max_iter:
             break

@@ -1,63 +1,40 @@
-"""The smooth part of the perturbed problem as a finite sum over row blocks."""
+"""The smooth part of the perturbed problem as a sum over records.
+
+Everything that depends on a record is a kernel: a function of a block of rows A (b, p) and numbers
+C (b, ·). `Records.sum` adds it up over blocks, wherever the records lie.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop.solve.smooth.gram import dense, gram, row_squares, squares_of, weighted_gram
+from cvxqop._blocks import back, outputs, row_squares
 from cvxqop.solve.smooth.quadratic import EPS, Evaluation, Quadratic
-from cvxqop.solve.smooth.record_loss import LossSum, RecordLoss
+from cvxqop.solve.smooth.record_loss import Part
 
-__all__ = ["FiniteSum", "Loss", "Rows"]
+__all__ = ["FiniteSum"]
 
 Array = npt.NDArray[np.float64]
+Ranges = Sequence[tuple[int, int]]
 
-
-class Loss(Protocol):
-    """A convex φ with κ = sup φ'' finite and φ'' unimodal (it rises, then falls)."""
-
-    curvature: float
-    quadratic: bool
-
-    def value(self, t: Array) -> Array:
-        """φ, elementwise."""
-
-    def derivative(self, t: Array) -> Array:
-        """φ'."""
-
-    def second_derivative(self, t: Array) -> Array:
-        """φ''."""
-
-
-class Rows(Protocol):
-    """Records by blocks of rows A (b, D) and offsets C (b, J)."""
-
-    n: int
-    dimension: int
-
-    def blocks(self, size: int) -> Iterator[tuple[Any, Array]]:
-        """All records in order."""
-
-    def take(self, start: int, stop: int) -> tuple[Any, Array]:
-        """Records start…stop."""
+GRAM_SIDE = 200
+"""Up to this many rows of Θ a quadratic sum is worked with as a quadratic form."""
 
 
 @dataclass(frozen=True, eq=False)
 class FiniteSum:
-    """f(θ) = Σ_i ℓ_i(a_i'θ) + ½ (θ − θ0)'S(θ − θ0) + a'(θ − θ0), ℓ_i(t) = Σ_j φ_j(t + c_ij).
+    """f(θ) = Σ_parts Σ_i ψ_i(Θ'a_i) + ½ (θ − θ0)'S(θ − θ0) + a'(θ − θ0).
 
     Parameters
     ----------
-    rows : Rows
-        Records; only one block is held at a time.
-    losses : sequence of Loss, or RecordLoss
-        The J functions φ_j; or ℓ as one object, where it is not their sum.
+    parts : sequence of Part
+        What a record adds: its rows, each with its loss.
     S : (D, D) array
         Symmetric positive definite.
     a : (D,) array
@@ -65,124 +42,134 @@ class FiniteSum:
     anchor : (D,) array
         θ0.
     fine : bool
-        Sum gradients over blocks of 256 rows in extended precision: slower, with a tenth of the
-        rounding and less.
+        Sum in small blocks and extended precision: slower, with a tenth of the rounding and less.
     """
 
-    rows: Any
-    losses: Sequence[Any] | RecordLoss
+    parts: Sequence[Part]
     S: Array
     a: Array
     anchor: Array
     fine: bool = False
-    _squares: list[float] = field(default_factory=list, repr=False)
+    _sizes: list[Array] = field(default_factory=list, repr=False)
 
     @property
     def dimension(self) -> int:
         """D, the length of θ."""
         return int(self.a.shape[0])
 
-    @cached_property
-    def record_loss(self) -> RecordLoss:
-        """ℓ."""
-        return LossSum(self.losses) if isinstance(self.losses, Sequence) else self.losses
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return self.parts[0].records.n
 
     @property
     def quadratic(self) -> bool:
-        """Whether every ℓ'' is constant."""
-        return self.record_loss.quadratic
+        """Whether every ∇²ψ is constant."""
+        return all(part.loss.quadratic for part in self.parts)
 
     @property
-    def smoothness(self) -> float:
-        """κ ≥ ℓ''."""
-        return self.record_loss.curvature
+    def gram_is_small(self) -> bool:
+        """Whether the Hessian of one output has few entries, and no more than the records."""
+        width = max((part.layout.shape[0] for part in self.parts), default=0)
+        return width <= GRAM_SIDE and self.n > width // 2
 
     @property
     def record_rank(self) -> int:
         """Rank of the Hessian of a record, at most."""
-        return 1
+        return sum(part.loss.rank for part in self.parts)
 
     @cached_property
     def _size(self) -> float:
         return float(np.linalg.norm(self.S))
 
-    @property
-    def block(self) -> int:
-        """Rows per block: about three megabytes, and blocked summation keeps rounding small."""
-        if self.fine:
-            return 256
-        return int(min(16384, max(256, 400_000 // max(self.dimension, 1))))
-
-    def blocks(self) -> Iterator[tuple[Any, Array]]:
-        """Row blocks of a size that fits the cache."""
-        return iter(self.rows.blocks(self.block))
-
     def evaluate(self, theta: Array) -> Evaluation:
-        """Value and gradient in one pass over the rows; not finite where a row is not."""
+        """Value and gradient in one pass over the records; not finite where a row is not."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self._evaluate(theta)
 
     def _evaluate(self, theta: Array) -> Evaluation:
-        value, sizes, slopes, blocks = 0.0, np.zeros(2), 0.0, 0
-        total: Any = np.zeros(self.dimension, dtype=np.longdouble if self.fine else np.float64)
-        for A, C in self.blocks():
-            values, slope = self.record_loss.evaluate(A @ theta, C)
-            value += float(np.sum(values))
-            total += A.T @ slope
-            if not self._squares:
-                sizes += self._squared_sizes(A, C)
-            slopes += float(slope @ slope)
-            blocks += 1
-        if not self._squares:
-            # They are the same in every pass.
-            self._squares.extend(sizes.tolist())
-        squares, offsets = self._squares
+        first = not self._sizes
         step = theta - self.anchor
         product = self.S @ step
-        gradient = total.astype(np.float64)
-        # Products of length D, then sums of length `block`, then of `blocks`.
-        kappa = self.record_loss.curvature
-        between = blocks * (float(np.finfo(np.longdouble).eps) / EPS if self.fine else 1.0)
-        lengths = min(self.block, max(self.rows.n, 1)) + between + 8
-        error = lengths * float(np.sqrt(squares * slopes))
-        # a'θ + c is off by (D + 1) ‖a‖ ‖θ‖ + |c| units, φ' by κ times that.
-        error += kappa * (self.dimension + 4) * squares * float(np.linalg.norm(theta))
-        error += kappa * float(np.sqrt(squares * offsets))
-        error += (self.dimension + 4) * float(
+        value = float(step @ (self.a + 0.5 * product))
+        gradient = self.a + product
+        error = (self.dimension + 4) * float(
             np.linalg.norm(self.a) + self._size * np.linalg.norm(step)
         )
-        value += float(step @ (self.a + 0.5 * product))
-        return Evaluation(value, gradient + self.a + product, EPS * error)
+        for k, part in enumerate(self.parts):
+            values, slopes, weighted, squared, blocks, squares, offsets = part.records.sum(
+                _evaluate, part.loss, theta[part.layout], first, fine=self.fine
+            )
+            if first:
+                # They are the same in every pass.
+                self._sizes.append(np.array([squares, offsets], dtype=np.float64))
+            value += float(values)
+            gradient[part.layout] += np.asarray(slopes, dtype=np.float64)
+            sizes = self._sizes[k].tolist()
+            error += self._rounding(part, theta, weighted, squared, blocks, sizes)
+        return Evaluation(value, gradient, EPS * error)
 
-    def _squared_sizes(self, A: Any, C: Array) -> Array:
-        """‖A‖_F² and ‖C‖_F² of a block."""
-        offsets = C[:, : self.record_loss.offsets]
-        return np.array([squares_of(A), float(np.sum(np.square(offsets)))])
+    def _rounding(
+        self,
+        part: Part,
+        theta: Array,
+        weighted: float,
+        squared: float,
+        blocks: float,
+        sizes: list[float],
+    ) -> float:
+        """Units of rounding in the gradient of a part, in the 2-norm.
+
+        A block of b rows sums b products: (b + 8) ‖A_b‖_F ‖G_b‖_F, and over blocks, by Cauchy's
+        inequality, ‖A‖_F (Σ (b + 8)² ‖G_b‖²)^½; then the sums of blocks are added. The slopes
+        themselves: a'Θ + c is off by (p + 4) ‖a‖ ‖θ‖ + |c| units and ∇ψ by κ times that.
+        """
+        squares, offsets = sizes
+        p, loss = part.layout.shape[0], part.loss
+        between = blocks * (float(np.finfo(np.longdouble).eps) / EPS if self.fine else 1.0)
+        error = float(np.sqrt(squares * weighted)) + between * float(np.sqrt(squares * squared))
+        error += loss.curvature * (p + 8) * squares * float(np.linalg.norm(theta))
+        error += loss.curvature * float(np.sqrt(squares * offsets))
+        error += loss.roundings * float(np.sqrt(max(self.n, 1) * squares))
+        return float(error)
 
     def hessian(self, theta: Array, radius: float = 0.0) -> Array:
         """A matrix below ∇²f everywhere within ``radius`` of θ; ∇²f(θ) for radius 0."""
-        H = np.zeros_like(self.S)
-        for A, C in self.blocks():
-            reach = None if radius == 0.0 else radius * np.sqrt(row_squares(A))
-            weights = self.record_loss.second_derivative(A @ theta, C, reach)
-            H += weighted_gram(A, weights)
-        return 0.5 * (H + H.T) + self.S
+        return self.data_hessian(theta, radius=radius) + self.S
 
-    def curvature_part(self, theta: Array, start: int, stop: int, factor: float) -> Array:
-        """factor · Σ φ'' a a' over the records start…stop; (D, D)."""
-        A, C = self.rows.take(start, stop)
-        return weighted_gram(A, factor * self.record_loss.second_derivative(A @ theta, C))
+    def data_hessian(
+        self, theta: Array, chosen: Ranges | None = None, *, radius: float = 0.0
+    ) -> Array:
+        """The part of the records, or of the chosen ones; (D, D)."""
+        H = np.zeros((self.dimension, self.dimension))
+        for part in self.parts:
+            (found,) = part.records.sum(
+                _hessian, part.loss, theta[part.layout], radius, chosen=chosen
+            )
+            H += part.embedded(found)
+        return 0.5 * (H + H.T)
 
-    def curvature_root(self, theta: Array, start: int, stop: int, factor: float) -> Array:
-        """B with B'B = `curvature_part`: one row a record."""
-        A, C = self.rows.take(start, stop)
-        weights = factor * self.record_loss.second_derivative(A @ theta, C)
-        return dense(A) * np.sqrt(weights)[:, None]
+    def data_root(self, theta: Array, chosen: Ranges) -> Array:
+        """B with B'B = `data_hessian`: a few rows for each record that was chosen."""
+        roots = []
+        for part in self.parts:
+            (found,) = part.records.sum(
+                _root, part.loss, theta[part.layout], chosen=chosen, combine=_below
+            )
+            whole = np.zeros((len(found), self.dimension))
+            whole[:, part.place] = found
+            roots.append(whole)
+        return np.vstack(roots)
 
     def record_gradient(self, theta: Array, start: int, stop: int) -> Array:
         """Σ ∇ℓ_i(θ) over the records start…stop."""
-        A, C = self.rows.take(start, stop)
-        return np.asarray(A.T @ self.record_loss.slope(A @ theta, C))
+        gradient = np.zeros(self.dimension)
+        for part in self.parts:
+            (found,) = part.records.sum(
+                _gradient, part.loss, theta[part.layout], chosen=[(start, stop)]
+            )
+            gradient[part.layout] += found
+        return gradient
 
     def lower_curvature(self) -> Array:
         """S."""
@@ -190,10 +177,36 @@ class FiniteSum:
 
     def upper_curvature(self) -> float:
         """L ≥ λ_max(∇²f) everywhere, in one pass if none was made."""
-        if not self._squares:
-            sizes = sum((self._squared_sizes(A, C) for A, C in self.blocks()), np.zeros(2))
-            self._squares.extend(sizes.tolist())
-        return 1.01 * (self.smoothness * self._squares[0] + self._size)
+        if not self._sizes:
+            self.evaluate(self.anchor)
+        squares = (
+            part.loss.curvature * float(sizes[0])
+            for part, sizes in zip(self.parts, self._sizes, strict=True)
+        )
+        return 1.01 * (sum(squares) + self._size)
+
+    def record_smoothness(self) -> float:
+        """L = max_i κ ‖a_i‖², in one pass."""
+        largest = 0.0
+        for part in self.parts:
+            (found,) = part.records.sum(_largest, combine=np.maximum)
+            largest += part.loss.curvature * float(found)
+        return largest
+
+    def data_smoothness(self) -> float:
+        """λ_max of Σ κ a a' by power iteration over the records, raised by a tenth."""
+        v = np.ones(self.dimension) / np.sqrt(self.dimension)
+        value = 0.0
+        for _ in range(8):
+            w = np.zeros_like(v)
+            for part in self.parts:
+                (found,) = part.records.sum(_twice, v[part.layout])
+                w[part.layout] += part.loss.curvature * found
+            value = float(np.linalg.norm(w))
+            if value == 0.0:
+                return 0.0
+            v = w / value
+        return 1.1 * value
 
     def plus(self, Q: Array | None, q: Array) -> FiniteSum:
         """f(θ) + ½ θ'Qθ + q'θ, up to a constant."""
@@ -202,8 +215,47 @@ class FiniteSum:
         return replace(self, S=self.S + Q, a=self.a + q + Q @ self.anchor)
 
     def gram_form(self) -> Quadratic:
-        """The same f as a quadratic form, in one pass; every φ must be quadratic."""
-        assert isinstance(self.losses, Sequence)
-        kappa = [float(loss.curvature) for loss in self.losses]
-        H, g = gram(self.blocks(), kappa, self.anchor)
-        return Quadratic(H + self.S, g + self.a, self.anchor)
+        """The same f as a quadratic form, in one pass; every ψ must be quadratic."""
+        H, g = self.S.copy(), self.a.copy()
+        for part in self.parts:
+            block, gradient = part.quadratic_form(self.anchor)
+            H += part.embedded(block)
+            g += gradient
+        return Quadratic(H, g, self.anchor)
+
+
+def _evaluate(A: Any, C: Array, loss: Any, coefficients: Array, first: bool) -> tuple[Any, ...]:
+    """Value, gradient, and the sizes that its rounding is bounded by."""
+    values, slopes = loss.evaluate(outputs(A, coefficients), C)
+    squared = float(np.vdot(slopes, slopes))
+    squares = float(np.sum(row_squares(A))) if first else 0.0
+    offsets = float(np.sum(np.square(C[:, : loss.shifts]))) if first else 0.0
+    weighted = (len(values) + 8) ** 2 * squared
+    value = float(np.sum(values))
+    return value, back(A, slopes), weighted, squared, 1.0, squares, offsets
+
+
+def _hessian(A: Any, C: Array, loss: Any, coefficients: Array, radius: float) -> tuple[Any]:
+    reach = None if radius == 0.0 else radius * np.sqrt(row_squares(A))
+    return (loss.hessian(A, outputs(A, coefficients), C, reach),)
+
+
+def _root(A: Any, C: Array, loss: Any, coefficients: Array) -> tuple[Any]:
+    return (loss.root(A, outputs(A, coefficients), C),)
+
+
+def _gradient(A: Any, C: Array, loss: Any, coefficients: Array) -> tuple[Any]:
+    return (back(A, loss.evaluate(outputs(A, coefficients), C)[1]),)
+
+
+def _largest(A: Any, C: Array) -> tuple[float]:
+    return (float(np.max(row_squares(A), initial=0.0)),)
+
+
+def _twice(A: Any, C: Array, v: Array) -> tuple[Array]:
+    return (back(A, outputs(A, v)),)
+
+
+def _below(one: Array, other: Array, out: Any = None) -> Array:
+    """Rows of the second below those of the first."""
+    return np.vstack([one, other])

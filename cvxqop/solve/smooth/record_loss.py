@@ -1,98 +1,87 @@
-"""The loss of one record as a function of its margin a'θ; by default a sum of scalar losses."""
+"""What a sum over records asks of the loss of one record."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LossSum", "RecordLoss"]
+__all__ = ["Part", "RecordLoss", "Records"]
 
 Array = npt.NDArray[np.float64]
 
 
 class RecordLoss(Protocol):
-    """A convex ℓ(t) for each record; row i of C holds the numbers that it depends on."""
+    """A convex ψ(t) of k numbers t = Θ'a a record; row i of C holds what else it depends on.
 
-    @property
-    def offsets(self) -> int:
-        """J, the number of leading columns of C that are added to the margin."""
-
-    @property
-    def curvature(self) -> float:
-        """κ ≥ ℓ'' over all records."""
-
-    @property
-    def quadratic(self) -> bool:
-        """Whether every ℓ'' is constant."""
-
-    def evaluate(self, margin: Array, C: Array) -> tuple[Array, Array]:
-        """ℓ, up to a constant of the record, and ℓ'; one number a record each."""
-
-    def slope(self, margin: Array, C: Array) -> Array:
-        """ℓ'."""
-
-    def second_derivative(self, margin: Array, C: Array, reach: Array | None = None) -> Array:
-        """ℓ''; with ``reach``, a lower bound on it while each margin moves by at most that."""
-
-
-@dataclass(frozen=True, eq=False)
-class LossSum:
-    """ℓ(t) = Σ_j φ_j(t + c_j), c the row of C.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cvxqop.problem.losses.scalar import squared
-    >>> LossSum([squared]).slope(np.array([1.0]), np.array([[0.5]])).tolist()
-    [3.0]
+    Methods take a block: rows A (b, p), t as T (b, k), and C (b, ·).
     """
 
-    losses: Sequence[Any]
-
     @property
-    def offsets(self) -> int:
-        """One a loss: every column of C."""
-        return len(self.losses)
+    def shifts(self) -> int:
+        """J, the number of leading columns of C that are added to t."""
 
     @property
     def curvature(self) -> float:
-        """Σ_j κ_j."""
-        return float(sum(loss.curvature for loss in self.losses))
+        """κ ≥ λ_max(∇²ψ) over all records."""
+
+    @property
+    def rank(self) -> int:
+        """Rank of ∇²ψ, at most."""
 
     @property
     def quadratic(self) -> bool:
-        """Whether every φ'' is constant."""
-        return all(bool(getattr(loss, "quadratic", False)) for loss in self.losses)
+        """Whether every ∇²ψ is constant."""
 
-    def evaluate(self, margin: Array, C: Array) -> tuple[Array, Array]:
-        """Values and slopes."""
-        value, slope = np.zeros(len(margin)), np.zeros(len(margin))
-        for j, loss in enumerate(self.losses):
-            t = margin + C[:, j]
-            value += loss.value(t)
-            slope += loss.derivative(t)
-        return value, slope
+    @property
+    def roundings(self) -> float:
+        """Units of rounding of ∇ψ that are not in proportion to ∇ψ or t."""
 
-    def slope(self, margin: Array, C: Array) -> Array:
-        """Σ_j φ_j'."""
-        slope = np.zeros(len(margin))
-        for j, loss in enumerate(self.losses):
-            slope += loss.derivative(margin + C[:, j])
-        return slope
+    def evaluate(self, T: Array, C: Array) -> tuple[Array, Array]:
+        """ψ (b,), up to a constant of the record, and ∇ψ (b, k)."""
 
-    def second_derivative(self, margin: Array, C: Array, reach: Array | None = None) -> Array:
-        """Σ_j φ_j''; with ``reach``, its least value while each margin moves by at most that."""
-        total = np.zeros(len(margin))
-        for j, loss in enumerate(self.losses):
-            t = margin + C[:, j]
-            if reach is None or getattr(loss, "quadratic", False):
-                total += loss.second_derivative(t)
-            else:
-                # φ'' is unimodal, so its minimum over an interval is at an end.
-                low, high = loss.second_derivative(t - reach), loss.second_derivative(t + reach)
-                total += np.minimum(low, high)
-        return total
+    def hessian(self, A: Any, T: Array, C: Array, reach: Array | None = None) -> Any:
+        """Σ ∇²ψ ⊗ aa' (kp, kp), output by output; with ``reach`` (b,) a matrix below it while each
+        t moves by at most that."""
+
+    def root(self, A: Any, T: Array, C: Array) -> Array:
+        """B (·, kp) with B'B = `hessian`."""
+
+
+class Records(Protocol):
+    """Records that are read by nobody but ``sum``."""
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+
+    def sum(self, kernel: Any, *args: Any, **options: Any) -> tuple[Any, ...]:
+        """Σ over blocks of kernel(A, C, *args); ``fine`` for little rounding, ``chosen`` ranges,
+        ``combine`` in the place of addition."""
+
+
+class Part(Protocol):
+    """Σ_i ψ_i(Θ'a_i) over records, Θ = θ[layout]."""
+
+    @property
+    def records(self) -> Records:
+        """a_i (p,), and the numbers of ψ_i."""
+
+    @property
+    def loss(self) -> RecordLoss:
+        """ψ."""
+
+    @property
+    def layout(self) -> npt.NDArray[np.intp]:
+        """Where Θ (p, k) stands in θ; an entry of θ occurs once at most."""
+
+    @property
+    def place(self) -> npt.NDArray[np.intp]:
+        """Those entries, output by output."""
+
+    def embedded(self, block: Any) -> Array:
+        """(D, D) from a Hessian in Θ, or from that of one output where all have the same."""
+
+    def quadratic_form(self, anchor: Array) -> tuple[Any, Array]:
+        """Of quadratic ψ: such a Hessian, and the gradient (D,) at the anchor."""

@@ -1,0 +1,105 @@
+"""Losses of one number a record, its margin t = a'θ: a sum of φ_j, or one as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxqop._blocks import back, dense, outputs, weighted_gram
+
+__all__ = ["LossSum", "Margin"]
+
+Array = npt.NDArray[np.float64]
+
+
+class _Scalar(Protocol):
+    @property
+    def shifts(self) -> int: ...
+    def values(self, margin: Array, C: Array) -> tuple[Array, Array]: ...
+    def second_derivative(self, margin: Array, C: Array, reach: Array | None = None) -> Array: ...
+
+
+class Margin:
+    """What losses of one number have in common; see `cvxqop.solve.smooth.record_loss.RecordLoss`.
+
+    A subclass has ``values``, ℓ and ℓ' at margins (b,), and ``second_derivative``.
+    """
+
+    rank = 1
+    roundings = 0.0
+
+    def evaluate(self: _Scalar, T: Array, C: Array) -> tuple[Array, Array]:
+        """ℓ (b,) and ℓ' (b, 1)."""
+        value, slope = self.values(T[:, 0], C)
+        return value, slope[:, None]
+
+    def hessian(self: _Scalar, A: Any, T: Array, C: Array, reach: Array | None = None) -> Any:
+        """Σ ℓ'' aa'."""
+        return weighted_gram(A, self.second_derivative(T[:, 0], C, reach))
+
+    def root(self: _Scalar, A: Any, T: Array, C: Array) -> Array:
+        """One row a record."""
+        return dense(A) * np.sqrt(self.second_derivative(T[:, 0], C))[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class LossSum(Margin):
+    """ℓ(t) = Σ_j φ_j(t + c_j), c the row of C.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvxqop.problem.losses.scalar import squared
+    >>> LossSum([squared]).values(np.array([1.0]), np.array([[0.5]]))[1].tolist()
+    [3.0]
+    """
+
+    losses: Sequence[Any]
+
+    @property
+    def shifts(self) -> int:
+        """One a loss: every column of C."""
+        return len(self.losses)
+
+    @property
+    def curvature(self) -> float:
+        """Σ_j κ_j."""
+        return float(sum(loss.curvature for loss in self.losses))
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether every φ'' is constant."""
+        return all(bool(loss.quadratic) for loss in self.losses)
+
+    def values(self, margin: Array, C: Array) -> tuple[Array, Array]:
+        """ℓ and ℓ'."""
+        value, slope = np.zeros(len(margin)), np.zeros(len(margin))
+        for j, loss in enumerate(self.losses):
+            t = margin + C[:, j]
+            value += loss.value(t)
+            slope += loss.derivative(t)
+        return value, slope
+
+    def second_derivative(self, margin: Array, C: Array, reach: Array | None = None) -> Array:
+        """Σ_j φ_j''; with ``reach``, its least value while each margin moves by at most that."""
+        total = np.zeros(len(margin))
+        for j, loss in enumerate(self.losses):
+            t = margin + C[:, j]
+            if reach is None or loss.quadratic:
+                total += loss.second_derivative(t)
+            else:
+                # φ'' is unimodal, so its minimum over an interval is at an end.
+                low, high = loss.second_derivative(t - reach), loss.second_derivative(t + reach)
+                total += np.minimum(low, high)
+        return total
+
+    def quadratic_form(self, A: Any, C: Array, anchor: Array) -> tuple[Any, Array]:
+        """Σ_i (Σ_j κ_j) a_i a_i', and Σ_i a_i Σ_j κ_j (a_i'θ0 + c_ij)."""
+        kappa = np.array([loss.curvature for loss in self.losses])
+        if np.any(anchor):
+            C = C + outputs(A, anchor)
+        return weighted_gram(A, None) * kappa.sum(), back(A, (C @ kappa)[:, None])

@@ -1,0 +1,309 @@
+"""Recognised terms: rows of the records with a loss of one number, or of several.
+
+A record enters as ψ(Θ'a + c), a (p,), Θ (p, k) = θ[layout]; a loss of one number is k = 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxqop.errors import OptionError, ProblemError
+from cvxqop.problem.bounds import Bounds
+from cvxqop.problem.losses.cut_loss import CutLoss, CutRows, linear_term
+from cvxqop.problem.losses.margins import LossSum
+from cvxqop.problem.losses.multinomial import Softmax
+from cvxqop.problem.losses.part import Part
+from cvxqop.problem.losses.squares import Squares
+from cvxqop.problem.parts import Constants, RowParts
+from cvxqop.problem.records.clipping import ClippedRows
+from cvxqop.problem.records.output_clipping import ClippedLabels, ClippedOutputs
+from cvxqop.problem.records.outputs import Outputs
+from cvxqop.problem.records.rows import Rows
+
+__all__ = ["LabelledTerm", "MarginTerm", "SquaresTerm", "Term"]
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """Rows that one or several losses share, with what is public about them.
+
+    Attributes
+    ----------
+    rows : Rows
+        a_i (p,) and offsets or labels (·,) as written, before clipping.
+    losses : tuple of (loss, weight)
+        φ_j and its weight: a positive number, or a public array (n,) for losses of one number.
+    row_parts : RowParts
+        What is private and what is public about a.
+    has_offset : bool
+        Whether some c is not structurally zero.
+    outputs : Outputs
+        How Θ stands in θ.
+    dimension : int
+        D, the length of θ.
+    """
+
+    rows: Rows
+    losses: tuple[tuple[Any, Any], ...]
+    row_parts: RowParts
+    has_offset: bool
+    outputs: Outputs
+    dimension: int
+
+    cuts_slopes = False
+    cuts_arguments = True
+    clipped_rows: ClassVar[type[ClippedRows]] = ClippedRows
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether the loss is quadratic in θ."""
+        return all(loss.quadratic for loss, _ in self.losses)
+
+    @property
+    def vanishing(self) -> bool:
+        """Whether the gradient of a record vanishes where a'θ + c = 0."""
+        return all(loss.slope_bound(0.0) == 0.0 for loss, _ in self.losses)
+
+    @property
+    def flat(self) -> Array | None:
+        """None: a record may have curvature along every direction."""
+        return None
+
+    @cached_property
+    def _curvature(self) -> float:
+        """Σ_j κ_j max_i w_ij."""
+        return sum(_largest(weight) * float(loss.curvature) for loss, weight in self.losses)
+
+    def _slope(self, bound: float) -> float:
+        """Σ_j max_i w_ij sup |φ_j'(t)| over |t| ≤ bound."""
+        return sum(
+            _largest(weight) * float(loss.slope_bound(bound)) for loss, weight in self.losses
+        )
+
+    def row_norm(self, bounds: Bounds) -> float:
+        """R = sqrt((s row_norm)² + ‖public part‖²), in units of a, with the public factor s of the
+        private part; their sum where both parts of the row meet on the same entries of θ."""
+        parts = self.row_parts
+        own = parts.factor * bounds.row_norm if parts.private else 0.0
+        if parts.overlap:
+            return own + parts.public_norm
+        return float(np.hypot(own, parts.public_norm))
+
+    def offset(self, bounds: Bounds) -> float | None:
+        """B, the bound on |a'θ0 + c| that ``bounds.offset`` makes: t offset, with the public
+        factor t around the whole argument of the loss."""
+        return None if bounds.offset is None else self.row_parts.offset_factor * bounds.offset
+
+    def smoothness(self, bounds: Bounds) -> float:
+        """L = R² Σ_j κ_j w_j."""
+        return self.row_norm(bounds) ** 2 * self._curvature
+
+    def constants(
+        self, bounds: Bounds, anchor: Array | None = None, offset: float | None = None
+    ) -> Constants:
+        """R, L and G0 from public numbers alone (theory §1, GLM form).
+
+        Raises
+        ------
+        ProblemError
+            If B is needed and not given.
+        """
+        B = self._bound(bounds, self._checked(anchor), offset)
+        return Constants(
+            smoothness=self.smoothness(bounds),
+            anchor_gradient=self.row_norm(bounds) * self._slope(B or 0.0),
+            quadratic=self.quadratic,
+            row_norm=self.row_norm(bounds),
+            gradient_range=1,
+        )
+
+    def gradient_bound(
+        self, bounds: Bounds, anchor: Array, offset: float | None, distance: float
+    ) -> float:
+        """G: the slope at arguments up to B + R ‖θ − θ0‖, times R."""
+        R = self.row_norm(bounds)
+        B = self.offset(bounds) if offset is None else offset
+        if not self.has_offset and not np.any(anchor):
+            B = 0.0
+        return R * self._slope((B or 0.0) + R * distance)
+
+    def clipped(
+        self,
+        bounds: Bounds,
+        anchor: Array | None = None,
+        nonfinite: str = "raise",
+        offset: float | None = None,
+    ) -> ClippedRows:
+        """The rows with every record clipped to the bounds.
+
+        Parameters
+        ----------
+        bounds, anchor, offset
+            As in `constants`; no anchor is the origin.
+        nonfinite : {"raise", "zero"}
+            What becomes of a record with NaN or infinity.
+        """
+        theta = self._checked(anchor)
+        B = self._bound(bounds, theta, offset)
+        return self.clipped_rows(self.rows, self.row_norm(bounds), self._point(theta), B, nonfinite)
+
+    def part(self, rows: ClippedRows, clip: float | None) -> tuple[Part, Array]:
+        """Clipped rows with their loss as the solver sees it, and a linear part (D,) beside it."""
+        raise NotImplementedError
+
+    def _point(self, theta: Array) -> Array:
+        """Θ0 in the form that clipping takes."""
+        return self.outputs.matrix(theta)
+
+    def _checked(self, anchor: Array | None) -> Array:
+        theta = np.zeros(self.dimension) if anchor is None else np.asarray(anchor, dtype=np.float64)
+        if theta.shape != (self.dimension,):
+            raise OptionError(
+                f"The anchor has shape {theta.shape}; the stacked variables have shape "
+                f"({self.dimension},)."
+            )
+        if not np.all(np.isfinite(theta)):
+            raise OptionError("The anchor must be finite.")
+        return theta
+
+    def _bound(self, bounds: Bounds, anchor: Array, offset: float | None) -> float | None:
+        """B; None where a'θ0 + c is structurally zero."""
+        B = self.offset(bounds) if offset is None else float(offset)
+        moved = bool(np.any(anchor))
+        if B is None and (self.has_offset or moved):
+            why = "the loss has an offset" if self.has_offset else "the anchor is not zero"
+            raise ProblemError(
+                f"Bounds(offset=…) is missing: {why}, so a bound on |a'θ0 + c|, the argument of "
+                "the loss at the anchor (with a zero anchor: on the target), is needed. State a "
+                "public bound; records beyond it are clipped."
+            )
+        return B if self.has_offset or moved else None
+
+    def promise(self, offset: float | None, moved: bool) -> str:
+        """What clipping does to an offset, in words."""
+        return f", and |a'θ0 + c| ≤ {offset:g} at the anchor" if self.has_offset or moved else ""
+
+
+@dataclass(frozen=True, eq=False)
+class MarginTerm(Term):
+    """φ_j(a'θ + c_j): losses of one number that share a row, with weights and labels."""
+
+    cuts_slopes = True
+
+    @property
+    def vanishing(self) -> bool:
+        """As in `Term`; labels move the minimiser of each record."""
+        return self.rows.labels is None and super().vanishing
+
+    @property
+    def _weighted(self) -> bool:
+        return any(np.ndim(weight) for _, weight in self.losses)
+
+    def _point(self, theta: Array) -> Array:
+        return theta
+
+    def part(self, rows: ClippedRows, clip: float | None) -> tuple[Part, Array]:
+        """Σ_j φ_j with labels as a linear part; where weights or a cut make records differ, one
+        loss that reads its numbers from the record."""
+        layout, linear = self.outputs.layout, np.zeros(self.dimension)
+        if clip is None and not self._weighted:
+            losses = [loss.times(float(weight)) for loss, weight in self.losses]
+            linear = linear_term(rows)
+            return Part(rows, LossSum(losses), layout, self.dimension), linear
+        cut = CutRows(rows, [weight for _, weight in self.losses], clip)
+        loss = CutLoss(tuple(loss for loss, _ in self.losses), self._curvature)
+        return Part(cut, loss, layout, self.dimension), linear
+
+
+@dataclass(frozen=True, eq=False)
+class SquaresTerm(Term):
+    """½κw ‖Θ'a + c‖²: a squared loss with k outputs, whose Hessian is the same in each."""
+
+    clipped_rows = ClippedOutputs
+
+    def constants(
+        self, bounds: Bounds, anchor: Array | None = None, offset: float | None = None
+    ) -> Constants:
+        """As in `Term`, with k outputs."""
+        plain = super().constants(bounds, anchor, offset)
+        return Constants(
+            plain.smoothness,
+            plain.anchor_gradient,
+            True,
+            plain.row_norm,
+            outputs=self.outputs.count,
+        )
+
+    def part(self, rows: ClippedRows, clip: float | None) -> tuple[Part, Array]:
+        """κw times the square."""
+        loss = Squares(self.outputs.count, self._curvature)
+        return Part(rows, loss, self.outputs.layout, self.dimension), np.zeros(self.dimension)
+
+    def promise(self, offset: float | None, moved: bool) -> str:
+        """The vector of arguments is cut in its norm."""
+        if not (self.has_offset or moved):
+            return ""
+        return f", and ‖Θ0'a + c‖ ≤ {offset:g} at the anchor"
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTerm(Term):
+    """w (log Σ exp t − y't), t = Θ'a: the multinomial logistic loss."""
+
+    clipped_rows = ClippedLabels
+    cuts_arguments = False
+
+    @property
+    def vanishing(self) -> bool:
+        """False: p − y is never zero."""
+        return False
+
+    @property
+    def flat(self) -> Array:
+        """One number added to a row of Θ, which no softmax of Θ'a sees."""
+        return self.outputs.shifts(self.dimension)
+
+    def constants(
+        self, bounds: Bounds, anchor: Array | None = None, offset: float | None = None
+    ) -> Constants:
+        """Rank, trace and Frobenius norm of M ⊗ aa'."""
+        loss, weight = self.losses[0]
+        R = self.row_norm(bounds)
+        scale = R * R * float(weight)
+        return Constants(
+            smoothness=scale * loss.curvature,
+            anchor_gradient=R
+            * self._slope(self._bound(bounds, self._checked(anchor), None) or 0.0),
+            quadratic=False,
+            row_norm=R,
+            hessian_rank=loss.hessian_rank,
+            hessian_range=loss.hessian_rank,  # the vectors u ⊗ a with Σ u = 0
+            gradient_range=loss.hessian_rank,
+            trace=scale * loss.trace,
+            frobenius=scale * loss.frobenius,
+        )
+
+    def part(self, rows: ClippedRows, clip: float | None) -> tuple[Part, Array]:
+        """Softmax with its labels."""
+        loss = Softmax(self.outputs.count, float(self.losses[0][1]))
+        return Part(rows, loss, self.outputs.layout, self.dimension), np.zeros(self.dimension)
+
+    def _bound(self, bounds: Bounds, anchor: Array, offset: float | None) -> float | None:
+        """Infinity: the slope is bounded, and no argument is cut."""
+        return math.inf if np.any(anchor) else None
+
+    def promise(self, offset: float | None, moved: bool) -> str:
+        """Labels become probability vectors."""
+        return ", and its labels to the nearest probability vector"
+
+
+def _largest(weight: Any) -> float:
+    return float(np.max(weight, initial=0.0)) if np.ndim(weight) else float(weight)
