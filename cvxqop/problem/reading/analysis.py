@@ -15,16 +15,11 @@ from cvxqop.problem.erm import ERM, Texts
 from cvxqop.problem.private import listing
 from cvxqop.problem.private.data import PrivateData, match
 from cvxqop.problem.reading import checks, refusals
-from cvxqop.problem.reading.affine import AffineReader
 from cvxqop.problem.reading.assemble import Assembled, assemble
-from cvxqop.problem.reading.assemble_outputs import read_outputs
-from cvxqop.problem.reading.labels import check_signs
-from cvxqop.problem.reading.output_reader import outputs_of
 from cvxqop.problem.reading.public import Stacking
 from cvxqop.problem.reading.separable import SeparableReader
 from cvxqop.problem.reading.terms import TermReader
 from cvxqop.problem.reading.weights import scale_statement
-from cvxqop.problem.records.pieces import Piece
 
 __all__ = [
     "counted_shapes",
@@ -178,7 +173,7 @@ def _read(
     checks.check_arguments(reader.terms, reader.linear, data, text)
     stacking = _stacking(reader, text)
     try:
-        shared, row = _shared(reader, data, stacking, text)
+        shared = _single(assemble(reader, data, stacking, text), text)
     except ProblemError:
         if hidden:
             _refuse_by_structure(reader, data, text)
@@ -203,7 +198,7 @@ def _read(
         texts=Texts(
             terms=tuple(text(term.written, shapes) for term in reader.terms),
             labels=tuple(text(term.written, shapes) for term in reader.linear),
-            row=row_text(row, stacking),
+            row=row_text(shared.row, stacking),
             rest=tuple(text(node, shapes) for node in reader.rest),
             constraints=tuple(text(constraint, shapes) for constraint in constraints),
             scale=scale_statement(reader.scales) if hidden else None,
@@ -211,14 +206,17 @@ def _read(
     )
 
 
-def _shared(
-    reader: TermReader, data: PrivateData, stacking: Stacking, text: Callable[[Any], str]
-) -> tuple[Assembled, Sequence[Piece]]:
-    """The rows that all terms share, and the pieces that they are described by."""
-    if any(outputs_of(term.argument, data.records) is not None for term in reader.terms):
-        return read_outputs(reader, data, stacking, text)
-    shared = _read_rows(reader, data, stacking, text)
-    return shared, shared.rows.pieces
+def _single(groups: Sequence[Assembled], text: Callable[[Any], str]) -> Assembled:
+    """The one group of rows that there may be."""
+    if len(groups) > 1:
+        first, second = (text(group.terms[0].written) for group in groups[:2])
+        raise ProblemError(
+            f"The private terms {first} and {second} have different rows: a record enters through "
+            "two rows, its Hessian may have rank above one, and the mechanisms for it do not exist "
+            "yet. Several terms must share the same a in φ(a'θ + c), and a loss with several "
+            "outputs a record must be the only one: put all outputs into one matrix Theta."
+        )
+    return groups[0]
 
 
 def _refuse_by_structure(reader: TermReader, data: PrivateData, text: Callable[[Any], str]) -> None:
@@ -239,20 +237,6 @@ def _refuse_by_structure(reader: TermReader, data: PrivateData, text: Callable[[
                 kept = (refusals.PER_RECORD, refusals.of_shape(term.argument, hidden=True))
                 said = reason if reason in kept else refusals.COMBINES
                 raise ProblemError(f"The private term {text(term.written)} {said}.") from None
-
-
-def _read_rows(
-    reader: TermReader, data: PrivateData, stacking: Stacking, text: Callable[[Any], str]
-) -> Assembled:
-    """One output a record."""
-    n = checks.common_count(reader.terms, reader.linear, text)
-    checks.check_weights([*reader.terms, *reader.linear], n, text)
-    for term in reader.terms:
-        check_signs(term, data, text)
-    affine = AffineReader(data, stacking, text)
-    pieces = [affine.read(term.argument, term.written) for term in reader.terms]
-    labels = [(term, affine.read_product(term.factors, term.written)) for term in reader.linear]
-    return assemble(reader.terms, pieces, labels, n, stacking.dimension, data, text)
 
 
 def _stacking(reader: TermReader, text: Callable[[Any], str]) -> Stacking:

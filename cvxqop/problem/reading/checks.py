@@ -12,12 +12,13 @@ from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading import refusals
-from cvxqop.problem.reading.public import record_count
+from cvxqop.problem.reading.public import outputs_of, record_count
 from cvxqop.problem.reading.terms import LinearTerm, LossTerm
 
 __all__ = [
     "check_arguments",
     "check_constraints",
+    "check_counts",
     "check_leaves",
     "check_loss_variable",
     "check_rest",
@@ -82,11 +83,19 @@ def check_loss_variable(variable: cp.Variable) -> None:
             )
 
 
-def common_count(terms: Sequence[LossTerm], linear: Sequence[LinearTerm], text: Text) -> int:
+def common_count(terms: Sequence[LossTerm], data: PrivateData, text: Text) -> int:
     """n, the same for all terms."""
-    expressions = [(term.argument, term.written) for term in terms]
-    expressions += [(factor, term.written) for term in linear for factor in term.factors]
-    counts = [(record_count(node), written) for node, written in expressions]
+    counts = []
+    for term in terms:
+        outputs = outputs_of(term.argument, data.records)
+        n = record_count(term.argument) if outputs is None else data.records
+        counts.append((n, term.written))
+    check_counts(counts, text)
+    return counts[0][0] or 0
+
+
+def check_counts(counts: Sequence[tuple[int | None, Any]], text: Text) -> None:
+    """All terms, given with the number of records they run over, have the same."""
     n, first = counts[0]
     for count, written in counts:
         if count != n:
@@ -94,7 +103,6 @@ def common_count(terms: Sequence[LossTerm], linear: Sequence[LinearTerm], text: 
                 f"The private terms {text(first)} and {text(written)} run over different numbers "
                 "of records. Every term must have one entry for each record."
             )
-    return n or 0
 
 
 def check_arguments(

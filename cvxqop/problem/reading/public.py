@@ -22,6 +22,7 @@ __all__ = [
     "is_plain",
     "is_plain_identity",
     "number",
+    "outputs_of",
     "record_count",
 ]
 
@@ -69,6 +70,21 @@ def record_count(node: Any) -> int | None:
         return int(node.n)
     long = [side for side in node.shape if side != 1]
     return None if len(long) > 1 else long[0] if long else 1
+
+
+def outputs_of(argument: Any, records: int | None) -> Any:
+    """The (n, k) expression, k > 1, that the argument of a loss is, or None.
+
+    A norm flattens its argument; what it flattens has the same sum of squares. ``records`` is the
+    number of rows of the private arrays, so that n = 1 is read as any other n.
+    """
+    if _cvxpy.holds_records(argument):
+        return None
+    while _cvxpy.kind(argument) == "reshape" and argument.ndim == 1:
+        argument = argument.args[0]
+    shape = argument.shape
+    several = len(shape) == 2 and shape[0] == records and shape[1] > 1
+    return argument if several else None
 
 
 def is_plain(array: Any) -> bool:
