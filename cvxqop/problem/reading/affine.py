@@ -30,6 +30,7 @@ from cvxqop.problem.reading.public import (
     number,
     outputs_of,
     record_count,
+    regrouped,
 )
 from cvxqop.problem.records.pieces import Piece, Pieces, product, times, total
 
@@ -88,12 +89,11 @@ class AffineReader:
     def _read(self, argument: Any, term: Any, count: int = 1) -> Columns:
         self._term, self._argument = term, argument
         n = record_count(argument) if count == 1 else int(argument.shape[0])
+        hidden = self._private.count_is_private
         if n is None:
-            self._refuse_shape()
-        counted = self._private.count_is_private and argument.ndim
-        if counted and self._private.records not in (None, n):
-            reason = refusals.of_count(argument)
-            raise ProblemError(f"The private term {self._text(term)} {reason}.")
+            self._refuse_term(refusals.of_shape(argument, hidden))
+        if hidden and argument.ndim and self._private.records not in (None, n):
+            self._refuse_term(refusals.of_count(argument))
         self._n, self._count = n, count
         return self._walk(argument)
 
@@ -117,13 +117,12 @@ class AffineReader:
         turned = kind in ("reshape", "transpose") and self._count == 1
         if kind == "conj" or (turned and self._fits(node.args[0])):
             return self._walk(node.args[0])
-        if kind == "multiply":
-            return self._multiply(node, *node.args)
-        if kind == "divide":
-            return self._divide(node, *node.args)
-        if kind == "matmul":
-            return self._matmul(node, *node.args)
-        return self._end(node, kind)
+        if kind in ("multiply", "divide") and self._count > 1:
+            self._refuse(node, "is not of the form X @ Theta + b - Y")
+        read = {"multiply": self._multiply, "divide": self._divide, "matmul": self._matmul}.get(
+            kind
+        )
+        return read(node, *node.args) if read else self._end(node, kind)
 
     def _fits(self, node: Any) -> bool:
         """Whether a node has the records and outputs of the argument."""
@@ -151,8 +150,7 @@ class AffineReader:
         )
 
     def _public_constant(self, value: Any) -> Columns:
-        shape = (self._n, self._count)
-        return self._columns([self._matrices.public_columns(value, shape, self._term)])
+        return self._columns([self._matrices.public_column(value, self._n, self._term)])
 
     def _is_for_all(self, node: Any) -> bool:
         """Whether a node is the same for all records; of one record, the structure tells."""
@@ -175,7 +173,7 @@ class AffineReader:
         private = self._private.contains(node)
         row = node.size == 1 or node.ndim < 2 or node.shape == (1, self._count)
         if self._count > 1 and (private or not row):
-            self._refuse_shape()
+            self._refuse_term(refusals.of_shape(self._argument, self._private.count_is_private))
         if private:
             self._refuse(node, "combines several records into one number")
         if not _cvxpy.has_variables(node):
@@ -215,9 +213,8 @@ class AffineReader:
         return products(self._public_constant(1.0 / dense), self._walk(top))
 
     def _matmul(self, node: Any, left: Any, right: Any) -> Columns:
-        for scalar, other in ((left, right), (right, left)):
-            if scalar.ndim == 0:
-                return self._multiply(node, scalar, other)
+        if 0 in (left.ndim, right.ndim):
+            return self._multiply(node, left, right)
         if self._count > 1:
             return self._outputs(node, left, right)
         for matrix, vector in ((left, right), (right, left)):
@@ -228,7 +225,7 @@ class AffineReader:
                 return [times(column, scalar) for column in self._walk(vector)]
             if _cvxpy.kind(matrix) == "diag" and matrix.args[0].size == vector.size == self._n:
                 return self._multiply(node, matrix.args[0], vector)
-        left, right = _regrouped(left, right)
+        left, right = regrouped(left, right)
         if self._records_on_left(left, right):
             if self._private.contains(right):
                 return self._diagonal(node, left, right)
@@ -291,8 +288,7 @@ class AffineReader:
         maps = maps or [AffineMap(sp.csr_array((k, D)), unit) for unit in np.eye(k)]
         return [total(factor.pieces(own) for factor in factors) for own in maps]
 
-    def _refuse_shape(self) -> NoReturn:
-        reason = refusals.of_shape(self._argument, self._private.count_is_private)
+    def _refuse_term(self, reason: str) -> NoReturn:
         raise ProblemError(f"The private term {self._text(self._term)} {reason}.") from None
 
     def _refuse(self, node: Any, reason: str) -> NoReturn:
@@ -300,15 +296,3 @@ class AffineReader:
         raise ProblemError(
             f"{self._text(node)} in the term {self._text(self._term)} {reason}. {form}"
         ) from None
-
-
-def _regrouped(left: Any, right: Any) -> tuple[Any, Any]:
-    """A (B c) in the place of (A B) c where B holds the variables; c (B A) likewise."""
-    for side, other in ((left, right), (right, left)):
-        if _cvxpy.kind(side) != "matmul" or any(part.ndim != 2 for part in side.args):
-            continue
-        first, second = side.args
-        held, outer = (second, first) if side is left else (first, second)
-        if _cvxpy.has_variables(held) and not any(map(_cvxpy.has_variables, (outer, other))):
-            return (first, second @ other) if side is left else (other @ first, second)
-    return left, right

@@ -39,8 +39,12 @@ __all__ = ["Assembled", "assemble", "row_parts"]
 Text = Callable[[Any], str]
 
 _OWN_VARIABLES = (
-    "does not have variables of its own for each output, as many for each. "
-    f"{refusals.ONE_ROW_OF_OUTPUTS[:-1]}"
+    "does not have variables of its own for each output, as many for each: Theta and b of "
+    "X @ Theta + b - Y have one column an output"
+)
+_ONE_ROW = (
+    "has different rows for different outputs of a record: X of X @ Theta + b - Y has one row for "
+    "all of them"
 )
 
 
@@ -126,9 +130,9 @@ class _Group:
                 _refuse(term, text, _OWN_VARIABLES)
             self.row, *others = map(restricted, self.base, self.layout.T)
             if any(abs((ratio([other], [self.row]) or 0.0) - 1.0) > TOLERANCE for other in others):
-                _refuse(term, text, "has different rows for different outputs of a record")
-        self.terms, self.linear = [term], list[LinearTerm]()
-        self._ratios, self._columns = [sign], [columns]
+                _refuse(term, text, _ONE_ROW)
+        self.terms, self._ratios, self._columns = [term], [sign], [columns]
+        self.linear: list[LinearTerm] = []
 
     def takes(self, term: LossTerm, columns: Columns) -> bool:
         """Add a term, if its row is that of the group."""

@@ -59,11 +59,11 @@ class MatrixReader:
                 columns.append(Factor(None, factor.coefficient, (*factor.columns, column)))
         return columns
 
-    def public_columns(self, value: Any, shape: tuple[int, int], term: Any) -> Factor:
-        """A public array of shape (n, k); one row where all rows are the same."""
+    def public_column(self, value: Any, n: int, term: Any) -> Factor:
+        """A public array with one entry a record; a number where all entries are the same."""
         self._term = term
         dense = np.asarray(value.toarray() if _cvxpy.is_sparse(value) else value, dtype=np.float64)
-        return self._public_factor(dense.reshape(shape))
+        return self._public_factor(dense.reshape(n, 1))
 
     def scaled(self, node: Any, term: Any) -> tuple[float, Any] | None:
         """A public number around an expression, and the rest; None where there is none."""

@@ -24,6 +24,7 @@ __all__ = [
     "number",
     "outputs_of",
     "record_count",
+    "regrouped",
 ]
 
 Array = npt.NDArray[np.float64]
@@ -156,3 +157,15 @@ def affine_map(node: Any, stacking: Stacking) -> AffineMap | None:
 def _flat(value: Any) -> Array:
     dense = value.toarray() if _cvxpy.is_sparse(value) else np.asarray(value)
     return np.asarray(dense, dtype=np.float64).reshape(-1, order="F")
+
+
+def regrouped(left: Any, right: Any) -> tuple[Any, Any]:
+    """A (B c) in the place of (A B) c where B holds the variables; c (B A) likewise."""
+    for side, other in ((left, right), (right, left)):
+        if _cvxpy.kind(side) != "matmul" or any(part.ndim != 2 for part in side.args):
+            continue
+        first, second = side.args
+        held, outer = (second, first) if side is left else (first, second)
+        if _cvxpy.has_variables(held) and not any(map(_cvxpy.has_variables, (outer, other))):
+            return (first, second @ other) if side is left else (other @ first, second)
+    return left, right
