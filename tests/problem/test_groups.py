@@ -230,6 +230,12 @@ REFUSED = {
         ),
         "could be labels of more than one",
     ),
+    "labels in another shape": (
+        lambda o: (
+            lse(o["X"] @ A) - chosen(cp.vec(o["T"], order="F"), cp.vec(o["X"] @ A, order="F"))
+        ),
+        "not of the form multiply",
+    ),
     "one of two without labels": (
         lambda o: lse(o["X"] @ A) + lse(o["Z"] @ B) - chosen(o["T"], o["X"] @ A),
         "has no labels",

@@ -15,7 +15,7 @@ from cvxqop.problem.losses.multinomial import Multinomial
 from cvxqop.problem.losses.scalar import ScalarLoss
 from cvxqop.problem.parts import RowParts
 from cvxqop.problem.private.data import PrivateData
-from cvxqop.problem.reading import checks, refusals
+from cvxqop.problem.reading import checks
 from cvxqop.problem.reading.affine import AffineReader
 from cvxqop.problem.reading.columns import (
     TOLERANCE,
@@ -25,10 +25,11 @@ from cvxqop.problem.reading.columns import (
     linear_columns,
     ratio,
     restricted,
+    support,
 )
 from cvxqop.problem.reading.factors import outer_factor, row_factor
 from cvxqop.problem.reading.labels import check_signs, read_labels, read_votes
-from cvxqop.problem.reading.public import Stacking, outputs_of, record_count
+from cvxqop.problem.reading.public import Stacking, record_count
 from cvxqop.problem.reading.terms import LinearTerm, LossTerm, TermReader
 from cvxqop.problem.records.outputs import OutputRows, Outputs, stacked_numbers
 from cvxqop.problem.records.pieces import Piece, times
@@ -92,7 +93,7 @@ def assemble(
         linear term does not belong to exactly one group.
     """
     for term in reader.terms:
-        _check_outputs(term, data, text)
+        checks.check_outputs(term, data, text)
     n = checks.common_count(reader.terms, data, text)
     checks.check_weights([*reader.terms, *reader.linear], n, text)
     affine = AffineReader(data, stacking, text)
@@ -100,8 +101,9 @@ def assemble(
     for term in reader.terms:
         check_signs(term, data, text)
         columns = affine.read(term.argument, term.written)
-        if not any(group.takes(term, columns) for group in groups):
-            groups.append(_Group(term, columns, n, affine, text))
+        rows = linear_columns(columns)
+        if not any(group.takes(term, rows, columns) for group in groups):
+            groups.append(_Group(term, rows, columns, n, affine, text))
     _check_covered(groups, stacking, text)
     _assign_labels(reader.linear, groups, text)
     return [group.assembled(stacking.dimension, data) for group in groups]
@@ -114,10 +116,15 @@ class _Group:
     """
 
     def __init__(
-        self, term: LossTerm, columns: Columns, n: int, affine: AffineReader, text: Text
+        self,
+        term: LossTerm,
+        rows: Columns,
+        columns: Columns,
+        n: int,
+        affine: AffineReader,
+        text: Text,
     ) -> None:
         self._n, self._affine, self._text = n, affine, text
-        rows = linear_columns(columns)
         if not any(rows):
             _refuse(term, text, "does not depend on a variable; remove it")
         first = next(piece for row in rows for piece in row.values()).G.data
@@ -134,10 +141,9 @@ class _Group:
         self.terms, self._ratios, self._columns = [term], [sign], [columns]
         self.linear: list[LinearTerm] = []
 
-    def takes(self, term: LossTerm, columns: Columns) -> bool:
-        """Add a term, if its row is that of the group."""
-        alone = max(len(columns), len(self.base)) > 1
-        found = None if alone else ratio(linear_columns(columns), self.base)
+    def takes(self, term: LossTerm, rows: Columns, columns: Columns) -> bool:
+        """Add a term of one output, if its row is that of the group."""
+        found = ratio(rows, self.base) if len(rows) == 1 else None
         if found is None:
             return False
         self.terms.append(term)
@@ -232,34 +238,16 @@ def _assign_labels(linear: Sequence[LinearTerm], groups: Sequence[_Group], text:
 
 def _check_covered(groups: Sequence[_Group], stacking: Stacking, text: Text) -> None:
     """Every entry of the variables of several outputs is in some row."""
-    rows = [row for group in groups for row in group.base]
-    covered = {i for row in rows for piece in row.values() for i in piece.G.indices.tolist()}
+    covered = np.zeros(stacking.dimension, dtype=bool)
+    for group in groups:
+        for row in group.base:
+            covered[support(row)] = True
     for group in groups:
         term = group.terms[0]
-        starts = [(stacking.start(v), v.size) for v in _cvxpy.variables(term.argument)]
-        if group.layout is not None and not all(
-            covered.issuperset(range(start, start + size)) for start, size in starts
-        ):
+        ranges = [(stacking.start(v), v.size) for v in _cvxpy.variables(term.argument)]
+        whole = all(np.all(covered[start : start + size]) for start, size in ranges)
+        if group.layout is not None and not whole:
             _refuse(term, text, _OWN_VARIABLES)
-
-
-def _check_outputs(term: LossTerm, data: PrivateData, text: Text) -> None:
-    """What may have several outputs a record: a square, and the multinomial loss, which must."""
-    labelled = isinstance(term.loss, Multinomial)
-    if outputs_of(term.argument, data.records) is None:
-        if labelled:
-            _refuse(term, text, refusals.of_shape(term.argument, data.count_is_private))
-        return
-    if np.ndim(term.weight):
-        _refuse(term, text, "has public weights, one a record, and several outputs a record")
-    if not (labelled or term.loss.quadratic):
-        _refuse(
-            term,
-            text,
-            "has several outputs a record, which sum_squares(X @ Theta - Y) and "
-            "log_sum_exp(X @ Theta, axis=1) may have and other losses not: a record's Hessian may "
-            "then have rank above one. Use one output a record",
-        )
 
 
 def _refuse(term: LossTerm | LinearTerm, text: Text, reason: str) -> NoReturn:

@@ -19,6 +19,7 @@ __all__ = [
     "products",
     "ratio",
     "restricted",
+    "support",
 ]
 
 Columns = list[Pieces]
@@ -65,11 +66,17 @@ def layout_of(rows: Columns) -> npt.NDArray[np.intp] | None:
 
     None if two outputs share an entry, or one has more than another.
     """
-    supports = [np.unique([i for p in row.values() for i in p.G.indices.tolist()]) for row in rows]
-    if len({len(support) for support in supports}) > 1:
+    supports = [support(row) for row in rows]
+    if len({len(own) for own in supports}) > 1:
         return None
-    layout = np.stack(supports, axis=1).astype(np.intp)
-    return layout if layout.size and np.unique(layout).size == layout.size else None
+    layout = np.stack(supports, axis=1)
+    return layout if np.unique(layout).size == layout.size else None
+
+
+def support(row: Pieces) -> npt.NDArray[np.intp]:
+    """The entries of θ that a row is on, in order."""
+    indices = [piece.G.indices for piece in row.values()]
+    return np.unique(np.concatenate(indices) if indices else []).astype(np.intp)
 
 
 def restricted(row: Pieces, entries: npt.NDArray[np.intp]) -> Pieces:

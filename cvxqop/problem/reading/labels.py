@@ -131,7 +131,7 @@ def read_votes(
             )
         for factor, labels, argument in _products(own.factors[0], reader):
             columns = reader.read(argument, own.written)
-            alike = labels is not None and labels.shape == argument.shape
+            alike = labels is not None and labels.shape == argument.shape and labels.ndim == 2
             scale = ratio(linear_columns(columns), base) if alike else None
             if scale is None or any(is_offset(p) for column in columns for p in column.values()):
                 _refuse(
@@ -156,7 +156,7 @@ def _products(node: Any, reader: AffineReader) -> Iterator[tuple[float, Any, Any
     elif kind in ("add", "sum", "conj", "transpose"):
         for argument in node.args[: None if kind == "add" else 1]:
             yield from _products(argument, reader)
-    elif kind == "multiply":
+    elif kind == "multiply" and not all(map(_cvxpy.has_variables, node.args)):
         labels, own = sorted(node.args, key=_cvxpy.has_variables)
         turned = _cvxpy.kind(own) == "transpose"
         yield 1.0, labels.T if turned else labels, own.args[0] if turned else own
