@@ -218,6 +218,11 @@ def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
             "accept_solver_accuracy has no meaning for quadratic losses: the solver sees the "
             "released quadratic form only, so that its accuracy is no part of the guarantee."
         )
+    if isinstance(mechanism, Gaussian) and mechanism.stages > 1 and not loss.one_residual:
+        raise OptionError(
+            f"Gaussian: stages > 1 cut the residual of a record closer, and a record of {terms} "
+            "has several rows, or none that is known: use stages=1."
+        )
     if isinstance(mechanism, Gaussian) and touches_records:
         if erm.quadratic:
             raise OptionError(

@@ -140,10 +140,10 @@ def stretched(node: Any) -> Any:
     if kind(node) != "matmul":
         return None
     left, right = node.args
+    if right.ndim == 2 and right.shape[0] == 1 and _is_ones(right):
+        return left  # first: a column of no records has no entry other than one
     if left.ndim == 2 and left.shape[1] == 1 and _is_ones(left):
         return right
-    if right.ndim == 2 and right.shape[0] == 1 and _is_ones(right):
-        return left
     return None
 
 

@@ -54,7 +54,7 @@ def _recognised_lines(erm: ERM, loss: RecognisedLoss) -> list[str]:
     for term in loss.terms:
         lines += _output_lines(term)
     lines.append(f"Rows: n = {loss.n} records, D = {erm.dimension}")
-    lines.append(f"  a = {erm.texts.row}")
+    lines += [f"  a = {row}" for row in erm.texts.rows]
     for term in loss.terms:
         lines += _label_lines(term.rows.pieces if isinstance(term.rows, AffineRows) else ())
     lines += [*_theta_lines(erm), *_array_lines(erm)]

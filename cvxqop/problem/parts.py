@@ -124,7 +124,7 @@ class Texts:
 
     terms: tuple[str, ...]
     labels: tuple[str, ...]
-    row: str
+    rows: tuple[str, ...]
     rest: tuple[str, ...]
     constraints: tuple[str, ...]
     scale: str | None = None

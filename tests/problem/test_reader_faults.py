@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from cvxqop.problem.losses.scalar import huber, squared
-from cvxqop.problem.reading import affine, analysis, assemble, matrix, output_reader, terms
+from cvxqop.problem.reading import affine, analysis, assemble, matrix, terms
 from cvxqop.problem.reading.affine import AffineReader
 from cvxqop.problem.reading.matrix import MatrixReader
 from cvxqop.problem.reading.weights import Weight
@@ -57,8 +57,8 @@ def _rolled(original: Any) -> Any:
 
 FAULTS: dict[str, tuple[Any, str, Any]] = {
     "a minus is lost": (affine, "times", _absolute),
-    "the target is dropped": (assemble, "_is_offset", lambda _: lambda piece: False),
-    "the intercept is dropped": (AffineReader, "_scalar", lambda _: lambda self, node: {}),
+    "the target is dropped": (assemble, "is_offset", lambda _: lambda piece: False),
+    "the intercept is dropped": (AffineReader, "_for_all", lambda _: lambda self, node: [{}]),
     "a factor is lost": (Weight, "times", lambda _: lambda self, scalar: self),
     "a divisor is lost": (Weight, "over", lambda _: lambda self, scalar: self),
     "weights are ignored": (Weight, "weighted", lambda _: lambda self, weights: self),
@@ -69,7 +69,7 @@ FAULTS: dict[str, tuple[Any, str, Any]] = {
     "records change places": (matrix, "_oriented", _rolled),
     "a public term is lost": (analysis, "total", lambda f: lambda parts: f(parts[:-1])),
     "outputs change places": (
-        output_reader, "Outputs", lambda f: lambda layout, labelled: f(layout[:, ::-1], labelled)
+        assemble, "Outputs", lambda f: lambda layout, labelled: f(layout[:, ::-1], labelled)
     ),
     "the public part has no norm": (assemble, "_largest_norm", lambda _: lambda *arguments: 0.0),
     "an offset is not seen": (AffineRows, "has_offset", lambda _: False),

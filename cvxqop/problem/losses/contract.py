@@ -73,6 +73,10 @@ class PrivateTerms(Protocol):
         """Whether arguments at the anchor are cut to a bound."""
 
     @property
+    def one_residual(self) -> bool:
+        """Whether a record has one residual, which may be cut closer at another anchor."""
+
+    @property
     def cuts_slopes(self) -> bool:
         """Whether gradients can be cut to a norm record by record."""
 

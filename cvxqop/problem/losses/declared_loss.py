@@ -49,7 +49,7 @@ class DeclaredLoss:
 
     clipped = False
     vanishing = True
-    cuts_slopes = cuts_arguments = False
+    cuts_slopes = cuts_arguments = one_residual = False
     records_are_drawn = False
     has_offset = False
     flat = None

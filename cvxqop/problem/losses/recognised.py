@@ -63,6 +63,11 @@ class RecognisedLoss:
         return all(term.cuts_arguments for term in self.terms)
 
     @property
+    def one_residual(self) -> bool:
+        """Whether there is one row; residuals of several have bounds of their own."""
+        return len(self.terms) == 1
+
+    @property
     def cuts_slopes(self) -> bool:
         """Only a single row with one number: the gradients of several rows have no common cut."""
         return len(self.terms) == 1 and self.terms[0].cuts_slopes

@@ -1,8 +1,9 @@
 """From the argument of a loss to rows: a structural walk that checks one record, one row.
 
-Every node on the way down has one entry a record. Whatever combines entries of different records
-is refused; the decision looks at the structure of the expression and at public arrays, never at
-the values of a private one.
+An argument has one entry a record, or one row of k outputs: it is read into k columns, each a sum
+of pieces. Every node on the way down has the records of the argument, or is the same for all of
+them. Whatever combines entries of different records is refused; the decision looks at the structure
+of the expression and at public arrays, never at the values of a private one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading import refusals
+from cvxqop.problem.reading.columns import Columns, products
 from cvxqop.problem.reading.factor import Factor
 from cvxqop.problem.reading.matrix import MatrixReader
 from cvxqop.problem.reading.public import (
@@ -26,7 +28,9 @@ from cvxqop.problem.reading.public import (
     constant_array,
     is_plain_identity,
     number,
+    outputs_of,
     record_count,
+    regrouped,
 )
 from cvxqop.problem.records.pieces import Piece, Pieces, product, times, total
 
@@ -34,7 +38,7 @@ __all__ = ["AffineReader"]
 
 
 class AffineReader:
-    """Reads the argument of a loss into pieces.
+    """Reads the argument of a loss into columns of pieces.
 
     Parameters
     ----------
@@ -52,70 +56,91 @@ class AffineReader:
         self._private, self._stacking, self._text = private, stacking, text
         self._matrices = MatrixReader(private, text)
         self._term: Any = None
-        self._n = 0
+        self._argument: Any = None
+        self._n, self._count = 0, 1
 
-    def read(self, argument: Any, term: Any) -> list[Piece]:
-        """Pieces of ``argument``, an expression with one entry a record, in ``term``.
+    def read(self, argument: Any, term: Any) -> Columns:
+        """The columns of ``argument``, in ``term``: one for one entry a record, k for (n, k).
 
         Raises
         ------
         ProblemError
-            If the argument is not affine, mixes records or has several outputs a record.
+            If the argument is not affine, mixes records or is of no form that is known.
         """
         if _cvxpy.holds_records(argument):
-            return list(argument.pieces(self._stacking))
-        return list(self._read(argument, term).values())
+            return [{piece.signature: piece for piece in argument.pieces(self._stacking)}]
+        outputs = outputs_of(argument, self._private.records)
+        if outputs is None:
+            return self._read(argument, term)
+        return self._read(outputs, term, outputs.shape[1])
 
     def read_product(self, factors: Sequence[Any], term: Any) -> Pieces:
         """Pieces of a product, record by record, of expressions with one entry a record."""
         result: Pieces | None = None
         for factor in sorted(factors, key=_cvxpy.has_variables, reverse=True):
-            own = self._read(factor, term)
+            (own,) = self._read(factor, term)
             result = own if result is None else product(own, result)
         return result or {}
 
-    def _read(self, argument: Any, term: Any) -> Pieces:
-        self._term = term
-        n = record_count(argument)
+    def scaled(self, node: Any) -> tuple[float, Any] | None:
+        """A public number around an expression, and the rest; None where there is none."""
+        return self._matrices.scaled(node, self._term)
+
+    def _read(self, argument: Any, term: Any, count: int = 1) -> Columns:
+        self._term, self._argument = term, argument
+        n = record_count(argument) if count == 1 else int(argument.shape[0])
+        hidden = self._private.count_is_private
         if n is None:
-            reason = refusals.of_shape(argument, self._private.count_is_private)
-            raise ProblemError(f"The private term {self._text(term)} {reason}.")
-        counted = self._private.count_is_private and argument.ndim
-        if counted and self._private.records not in (None, n):
-            reason = refusals.of_count(argument)
-            raise ProblemError(f"The private term {self._text(term)} {reason}.")
-        self._n = n
+            self._refuse_term(refusals.of_shape(argument, hidden))
+        if hidden and argument.ndim and self._private.records not in (None, n):
+            self._refuse_term(refusals.of_count(argument))
+        self._n, self._count = n, count
         return self._walk(argument)
 
-    def _walk(self, node: Any) -> Pieces:
+    def _walk(self, node: Any) -> Columns:
         kind = _cvxpy.kind(node)
-        if self._is_one_number(node):
-            return self._scalar(node)
-        if record_count(node) != self._n:
+        if self._is_for_all(node):
+            return self._for_all(node)
+        if not self._fits(node):
             self._refuse(node, "does not have one entry a record")
-        if kind == "add":
-            return total(self._walk(argument) for argument in node.args)
-        if kind == "neg":
-            return times(self._walk(node.args[0]), -1.0)
-        if kind in ("reshape", "transpose", "conj") and record_count(node.args[0]) == self._n:
-            return self._walk(node.args[0])
         if kind in ("promote", "broadcast"):
-            return self._broadcast(node)
-        if kind == "multiply":
-            return self._multiply(node, *node.args)
-        if kind == "divide":
-            return self._divide(node)
-        if kind == "matmul":
-            return self._matmul(node, *node.args)
-        if self._private.contains(node):
-            return self._private_node(node, kind)
-        return self._public_node(node)
+            inner = node.args[0]
+            return self._walk(inner) if inner.ndim else self._for_all(inner)
+        if self._count > 1 and not _cvxpy.has_variables(node):
+            return self._columns(self._matrices.read(node, 0, self._term))
+        if kind == "add":
+            parts = [self._walk(argument) for argument in node.args]
+            return [total(own) for own in zip(*parts, strict=True)]
+        scaled = self.scaled(node)
+        if scaled is not None:
+            return [times(column, scaled[0]) for column in self._walk(scaled[1])]
+        turned = kind in ("reshape", "transpose") and self._count == 1
+        if kind == "conj" or (turned and self._fits(node.args[0])):
+            return self._walk(node.args[0])
+        if kind in ("multiply", "divide") and self._count > 1:
+            self._refuse(node, "is not of the form X @ Theta + b - Y")
+        read = {"multiply": self._multiply, "divide": self._divide, "matmul": self._matmul}.get(
+            kind
+        )
+        return read(node, *node.args) if read else self._end(node, kind)
 
-    def _private_node(self, node: Any, kind: str) -> Pieces:
+    def _fits(self, node: Any) -> bool:
+        """Whether a node has the records and outputs of the argument."""
+        if self._count > 1:
+            return bool(node.shape == (self._n, self._count))
+        return record_count(node) == self._n
+
+    def _end(self, node: Any, kind: str) -> Columns:
+        """A node that is read no further."""
+        public, variables = not self._private.contains(node), _cvxpy.has_variables(node)
+        if public and not variables:
+            return self._public_constant(constant_array(node))
+        if public:
+            return self._for_all(node) if self._n == 1 else self._refuse(node, refusals.PER_RECORD)
         if kind in ("constant", "parameter"):
-            return total([self._array(self._matrices.column(node, self._term))])
-        if kind == "index" and not _cvxpy.has_variables(node):
-            return total(map(self._array, self._matrices.indexed_column(node, self._term)))
+            return self._columns([self._matrices.column(node, self._term)])
+        if kind == "index" and not variables:
+            return self._columns(self._matrices.indexed_column(node, self._term))
         if kind in ("abs", "maximum", "power", "logistic", "huber", "pnorm"):
             return self._refuse(node, "is not affine in the variables")
         return self._refuse(
@@ -124,26 +149,16 @@ class AffineReader:
             "and X @ w keep records apart)",
         )
 
-    def _public_node(self, node: Any) -> Pieces:
-        if not _cvxpy.has_variables(node):
-            return self._public_constant(constant_array(node))
-        if self._n == 1:
-            self._check_shape(node)
-            return self._scalar(node)
-        return self._refuse(node, refusals.PER_RECORD)
+    def _public_constant(self, value: Any) -> Columns:
+        return self._columns([self._matrices.public_column(value, self._n, self._term)])
 
-    def _public_constant(self, value: Any) -> Pieces:
-        factor = self._matrices.public_column(value, self._n, self._term)
-        return total([self._array(factor)])
-
-    def _is_public(self, node: Any) -> bool:
-        return not self._private.contains(node)
-
-    def _is_one_number(self, node: Any) -> bool:
-        """Whether a node has one entry for all records; of one record, the structure tells."""
+    def _is_for_all(self, node: Any) -> bool:
+        """Whether a node is the same for all records; of one record, the structure tells."""
+        if self._count > 1:
+            return not self._fits(node)
         if self._n != 1 or node.size != 1:
             return bool(node.size == 1)
-        return bool(node.ndim == 0 and (self._is_public(node) or self._reduces(node)))
+        return bool(node.ndim == 0 and (not self._private.contains(node) or self._reduces(node)))
 
     def _reduces(self, node: Any) -> bool:
         """Whether one number is made of private entries by more than sums and products."""
@@ -153,82 +168,64 @@ class AffineReader:
             return any(map(self._reduces, node.args))
         return bool(node.ndim == 0 and _cvxpy.kind(node) != "matmul")
 
-    def _number(self, node: Any) -> float | None:
-        scalar = number(node)
-        if scalar is not None:
-            self._matrices.check_public(constant_array(node), self._term)
-        return scalar
-
-    def _scalar(self, node: Any) -> Pieces:
-        """A public affine expression with one entry, the same for every record."""
-        if self._private.contains(node):
+    def _for_all(self, node: Any) -> Columns:
+        """A public affine row of k entries, or one number, the same for every record."""
+        private = self._private.contains(node)
+        row = node.size == 1 or node.ndim < 2 or node.shape == (1, self._count)
+        if self._count > 1 and (private or not row):
+            self._refuse_term(refusals.of_shape(self._argument, self._private.count_is_private))
+        if private:
             self._refuse(node, "combines several records into one number")
         if not _cvxpy.has_variables(node):
             self._matrices.check_public(constant_array(node), self._term)
+        self._check_shape(node)
         found = affine_map(node, self._stacking)
         if found is None:
             return self._refuse(node, "is not affine in the variables")
-        piece = Piece((), None, found.G, found.g)
-        return {piece.signature: piece}
-
-    def _broadcast(self, node: Any) -> Pieces:
-        argument = node.args[0]
-        if argument.size == node.size:
-            return self._walk(argument) if argument.ndim else self._scalar(argument)
-        if argument.size == 1:
-            self._check_shape(argument)
-            return self._scalar(argument)
-        return self._refuse(node, "does not have one entry a record")
+        index = range(self._count) if node.size == self._count else [0] * self._count
+        pieces = [Piece((), None, found.G[[j]], found.g[[j]]) for j in index]
+        return [{piece.signature: piece} for piece in pieces]
 
     def _check_shape(self, node: Any) -> None:
-        """Where n is private, refuse variables along the axis of the records, unless listed: of one
+        """Where n is private, variables with an axis for the records are listed, or refused: of one
         record, one entry for all and one entry for each are the same."""
-        if self._private.count_is_private and node.ndim and not self._private.has_listed(node):
+        counted = self._private.count_is_private and node.ndim > (self._count > 1)
+        if counted and not self._private.has_listed(node):
             self._refuse(node, refusals.PER_RECORD)
 
-    def _multiply(self, node: Any, left: Any, right: Any) -> Pieces:
+    def _multiply(self, node: Any, left: Any, right: Any) -> Columns:
         for factor, other in ((left, right), (right, left)):
-            if _cvxpy.has_variables(factor):
-                continue
-            if not self._private.contains(factor):
-                inner = factor.args[0] if _cvxpy.kind(factor) == "promote" else factor
-                scalar = self._number(inner)
-                if scalar is not None:
-                    return times(self._walk(other), scalar)
-            return product(self._walk(factor), self._walk(other))
+            if not _cvxpy.has_variables(factor):
+                return products(self._walk(factor), self._walk(other))
         return self._refuse(node, "is not affine in the variables")
 
-    def _divide(self, node: Any) -> Pieces:
-        top, bottom = node.args
+    def _divide(self, node: Any, top: Any, bottom: Any) -> Columns:
         if _cvxpy.has_variables(bottom):
             self._refuse(node, "is not affine in the variables")
         if self._private.contains(bottom):
             self._refuse(
                 node, "divides by private data; multiply by a private array of reciprocals instead"
             )
-        inner = bottom.args[0] if _cvxpy.kind(bottom) == "promote" else bottom
-        self._matrices.check_public(constant_array(inner), self._term)
         value = constant_array(bottom)
         dense = np.asarray(value.toarray() if _cvxpy.is_sparse(value) else value, dtype=np.float64)
         if not np.all(np.isfinite(dense) & (dense != 0)):
             self._refuse(node, "divides by a public constant that is zero or not finite")
-        if dense.size and np.all(dense == dense.flat[0]):
-            return times(self._walk(top), 1.0 / float(dense.flat[0]))
-        return product(self._public_constant(1.0 / dense), self._walk(top))
+        return products(self._public_constant(1.0 / dense), self._walk(top))
 
-    def _matmul(self, node: Any, left: Any, right: Any) -> Pieces:
-        for scalar, other in ((left, right), (right, left)):
-            if scalar.ndim == 0:
-                return self._multiply(node, scalar, other)
+    def _matmul(self, node: Any, left: Any, right: Any) -> Columns:
+        if 0 in (left.ndim, right.ndim):
+            return self._multiply(node, left, right)
+        if self._count > 1:
+            return self._outputs(node, left, right)
         for matrix, vector in ((left, right), (right, left)):
             apart = self._private.contains(vector) and not self._private.contains(matrix)
             scalar = number(matrix) if apart and vector.size == self._n else None
             if scalar is not None:
                 self._check_plain(node, constant_array(matrix))
-                return times(self._walk(vector), scalar)
+                return [times(column, scalar) for column in self._walk(vector)]
             if _cvxpy.kind(matrix) == "diag" and matrix.args[0].size == vector.size == self._n:
                 return self._multiply(node, matrix.args[0], vector)
-        left, right = _regrouped(left, right)
+        left, right = regrouped(left, right)
         if self._records_on_left(left, right):
             if self._private.contains(right):
                 return self._diagonal(node, left, right)
@@ -236,6 +233,14 @@ class AffineReader:
         if self._private.contains(left):
             return self._diagonal(node, right, left)
         return self._rows_times(node, right, 1, left)
+
+    def _outputs(self, node: Any, left: Any, right: Any) -> Columns:
+        """X @ Theta with a column of Theta an output."""
+        if _cvxpy.has_variables(left) or self._private.contains(right) or left.ndim != 2:
+            self._refuse(node, "does not have the records on the left and the variables right")
+        if left.shape[1] == 1 and not self._private.contains(left):
+            self._check_shape(right)  # a row that is repeated; of one record CVXPY repeats nothing
+        return self._rows_times(node, left, 0, right)
 
     def _records_on_left(self, left: Any, right: Any) -> bool:
         rows = left.shape[0] if left.ndim == 2 else 1
@@ -246,18 +251,15 @@ class AffineReader:
             return not _cvxpy.has_variables(left)
         return self._private.contains(left) or not self._private.contains(right)
 
-    def _rows_times(self, node: Any, matrix: Any, axis: int, vector: Any) -> Pieces:
-        if _cvxpy.has_variables(matrix):
-            self._refuse(node, "is not affine in the variables")
-        found = affine_map(vector, self._stacking)
+    def _rows_times(self, node: Any, matrix: Any, axis: int, other: Any) -> Columns:
+        found = None if _cvxpy.has_variables(matrix) else affine_map(other, self._stacking)
         if found is None:
             return self._refuse(node, "is not affine in the variables")
-        return total(
-            self._array(factor, factor.apply(found))
-            for factor in self._matrices.read(matrix, axis, self._term)
-        )
+        cuts = np.split(np.arange(found.g.size), self._count)
+        maps = [AffineMap(found.G[own], found.g[own]) for own in cuts]
+        return self._columns(self._matrices.read(matrix, axis, self._term), maps)
 
-    def _diagonal(self, node: Any, matrix: Any, vector: Any) -> Pieces:
+    def _diagonal(self, node: Any, matrix: Any, vector: Any) -> Columns:
         """D v with a diagonal D scales each record; anything else mixes them."""
         if self._private.contains(matrix) or _cvxpy.has_variables(matrix):
             self._refuse(node, "combines several records")
@@ -268,7 +270,7 @@ class AffineReader:
         entries = sp.coo_array(value)
         if np.any((entries.coords[0] != entries.coords[1]) & (entries.data != 0)):
             self._refuse(node, "combines several records")
-        return product(self._public_constant(value.diagonal()), self._walk(vector))
+        return products(self._public_constant(value.diagonal()), self._walk(vector))
 
     def _check_plain(self, node: Any, value: Any) -> None:
         """Where n is private, records are multiplied by no other matrix than a plain number of I.
@@ -278,23 +280,19 @@ class AffineReader:
         if self._private.count_is_private and value.ndim == 2 and not is_plain_identity(value):
             self._refuse(node, refusals.PUBLIC_MATRIX)
 
-    def _array(self, factor: Factor, found: AffineMap | None = None) -> Pieces:
-        return factor.pieces(self._stacking.dimension, found)
+    def _columns(
+        self, factors: Sequence[Factor], maps: Sequence[AffineMap] | None = None
+    ) -> Columns:
+        """The sum of factors, each times one map a column; without maps, their own columns."""
+        D, k = self._stacking.dimension, self._count
+        maps = maps or [AffineMap(sp.csr_array((k, D)), unit) for unit in np.eye(k)]
+        return [total(factor.pieces(own) for factor in factors) for own in maps]
+
+    def _refuse_term(self, reason: str) -> NoReturn:
+        raise ProblemError(f"The private term {self._text(self._term)} {reason}.") from None
 
     def _refuse(self, node: Any, reason: str) -> NoReturn:
+        form = refusals.ONE_ROW if self._count == 1 else refusals.ONE_ROW_OF_OUTPUTS
         raise ProblemError(
-            f"{self._text(node)} in the term {self._text(self._term)} {reason}. Row i of a private "
-            "loss must be affine in the variables and depend on record i alone."
+            f"{self._text(node)} in the term {self._text(self._term)} {reason}. {form}"
         ) from None
-
-
-def _regrouped(left: Any, right: Any) -> tuple[Any, Any]:
-    """A (B c) in the place of (A B) c where B holds the variables; c (B A) likewise."""
-    for side, other in ((left, right), (right, left)):
-        if _cvxpy.kind(side) != "matmul" or any(part.ndim != 2 for part in side.args):
-            continue
-        first, second = side.args
-        held, outer = (second, first) if side is left else (first, second)
-        if _cvxpy.has_variables(held) and not any(map(_cvxpy.has_variables, (outer, other))):
-            return (first, second @ other) if side is left else (other @ first, second)
-    return left, right

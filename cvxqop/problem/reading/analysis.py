@@ -19,17 +19,12 @@ from cvxqop.problem.parts import Texts
 from cvxqop.problem.private import listing
 from cvxqop.problem.private.data import PrivateData, match
 from cvxqop.problem.reading import checks, refusals
-from cvxqop.problem.reading.affine import AffineReader
 from cvxqop.problem.reading.assemble import Assembled, assemble
-from cvxqop.problem.reading.assemble_outputs import read_outputs
-from cvxqop.problem.reading.labels import check_signs
-from cvxqop.problem.reading.output_reader import outputs_of
 from cvxqop.problem.reading.public import Stacking
 from cvxqop.problem.reading.separable import SeparableReader
 from cvxqop.problem.reading.terms import TermReader
 from cvxqop.problem.reading.weights import scale_statement
 from cvxqop.problem.records.outputs import Outputs
-from cvxqop.problem.records.pieces import Piece
 
 __all__ = [
     "counted_shapes",
@@ -183,16 +178,18 @@ def _read(
     checks.check_arguments(reader.terms, reader.linear, data, text)
     stacking = _stacking(reader, text)
     try:
-        shared, row = _shared(reader, data, stacking, text)
+        groups = assemble(reader, data, stacking, text)
     except ProblemError:
         if hidden:
             _refuse_by_structure(reader, data, text)
         raise
-    n = shared.rows.n
+    n = groups[0].rows.n
     shapes = data.leaf_shapes if hidden else counted_shapes([objective, *constraints], n)
     return ERM(
         variables=stacking.variables,
-        loss=RecognisedLoss((_term(shared, stacking.dimension, data.dropped),)),
+        loss=RecognisedLoss(
+            tuple(_term(group, stacking.dimension, data.dropped) for group in groups)
+        ),
         regulariser=total(reader.rest),
         constraints=constraints,
         private_names=data.descriptions,
@@ -202,9 +199,9 @@ def _read(
         private_leaves=tuple(data.leaf_names),
         private_arrays=data.arrays,
         texts=Texts(
-            terms=tuple(text(term.written, shapes) for term in reader.terms),
-            labels=tuple(text(term.written, shapes) for term in reader.linear),
-            row=row_text(row, stacking),
+            terms=tuple(text(own.written, shapes) for group in groups for own in group.terms),
+            labels=tuple(text(own.written, shapes) for group in groups for own in group.labels),
+            rows=tuple(row_text(group.row, stacking) for group in groups),
             rest=tuple(text(node, shapes) for node in reader.rest),
             constraints=tuple(text(constraint, shapes) for constraint in constraints),
             scale=scale_statement(reader.scales) if hidden else None,
@@ -215,11 +212,8 @@ def _read(
 def _term(group: Assembled, dimension: int, dropped: bool) -> Term:
     """Rows with their losses as one term of the private loss."""
     outputs = group.outputs or Outputs(np.arange(dimension)[:, None], labelled=False)
-    kinds: dict[bool, type[Term]] = {
-        True: LabelledTerm,
-        False: SquaresTerm if outputs.count > 1 else MarginTerm,
-    }
-    return kinds[outputs.labelled](
+    kind = LabelledTerm if outputs.labelled else SquaresTerm if outputs.count > 1 else MarginTerm
+    return kind(
         rows=group.rows,
         losses=group.losses,
         row_parts=group.parts,
@@ -227,16 +221,6 @@ def _term(group: Assembled, dimension: int, dropped: bool) -> Term:
         outputs=outputs,
         dimension=dimension,
     )
-
-
-def _shared(
-    reader: TermReader, data: PrivateData, stacking: Stacking, text: Callable[[Any], str]
-) -> tuple[Assembled, Sequence[Piece]]:
-    """The rows that all terms share, and the pieces that they are described by."""
-    if any(outputs_of(term.argument, data.records) is not None for term in reader.terms):
-        return read_outputs(reader, data, stacking, text)
-    shared = _read_rows(reader, data, stacking, text)
-    return shared, shared.rows.pieces
 
 
 def _refuse_by_structure(reader: TermReader, data: PrivateData, text: Callable[[Any], str]) -> None:
@@ -257,20 +241,6 @@ def _refuse_by_structure(reader: TermReader, data: PrivateData, text: Callable[[
                 kept = (refusals.PER_RECORD, refusals.of_shape(term.argument, hidden=True))
                 said = reason if reason in kept else refusals.COMBINES
                 raise ProblemError(f"The private term {text(term.written)} {said}.") from None
-
-
-def _read_rows(
-    reader: TermReader, data: PrivateData, stacking: Stacking, text: Callable[[Any], str]
-) -> Assembled:
-    """One output a record."""
-    n = checks.common_count(reader.terms, reader.linear, text)
-    checks.check_weights([*reader.terms, *reader.linear], n, text)
-    for term in reader.terms:
-        check_signs(term, data, text)
-    affine = AffineReader(data, stacking, text)
-    pieces = [affine.read(term.argument, term.written) for term in reader.terms]
-    labels = [(term, affine.read_product(term.factors, term.written)) for term in reader.linear]
-    return assemble(reader.terms, pieces, labels, n, stacking.dimension, data, text)
 
 
 def _stacking(reader: TermReader, text: Callable[[Any], str]) -> Stacking:

@@ -1,120 +1,257 @@
-"""From loss terms with their pieces to the rows that they share."""
+"""From loss terms to groups: the terms of a group share one row a record, up to a factor."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from cvxqop._cvxpy import is_sparse
+from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
 from cvxqop.problem.losses.multinomial import Multinomial
 from cvxqop.problem.losses.scalar import ScalarLoss
 from cvxqop.problem.parts import RowParts
 from cvxqop.problem.private.data import PrivateData
+from cvxqop.problem.reading import checks
+from cvxqop.problem.reading.affine import AffineReader
+from cvxqop.problem.reading.columns import (
+    TOLERANCE,
+    Columns,
+    is_offset,
+    layout_of,
+    linear_columns,
+    ratio,
+    restricted,
+    support,
+)
 from cvxqop.problem.reading.factors import outer_factor, row_factor
-from cvxqop.problem.reading.labels import read_labels
-from cvxqop.problem.reading.terms import LinearTerm, LossTerm
-from cvxqop.problem.records.outputs import Outputs
-from cvxqop.problem.records.pieces import Piece, Pieces, Signature, linear_part
-from cvxqop.problem.records.rows import AffineRows
+from cvxqop.problem.reading.labels import check_signs, read_labels, read_votes
+from cvxqop.problem.reading.public import Stacking, record_count
+from cvxqop.problem.reading.terms import LinearTerm, LossTerm, TermReader
+from cvxqop.problem.records.outputs import OutputRows, Outputs, stacked_numbers
+from cvxqop.problem.records.pieces import Piece, times
+from cvxqop.problem.records.rows import AffineRows, Labels
 
 __all__ = ["Assembled", "assemble", "row_parts"]
 
-_TOLERANCE = 1e-12
+Text = Callable[[Any], str]
+
+_OWN_VARIABLES = (
+    "does not have variables of its own for each output, as many for each: Theta and b of "
+    "X @ Theta + b - Y have one column an output"
+)
+_ONE_ROW = (
+    "has different rows for different outputs of a record: X of X @ Theta + b - Y has one row for "
+    "all of them"
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Assembled:
-    """Rows shared by all terms, the losses on them, and what is public about the rows."""
+    """Terms that share one row a record.
+
+    Attributes
+    ----------
+    rows : AffineRows
+        The rows: (n, D) on θ for one output, (n, p) for several.
+    losses : tuple of (loss, weight)
+        One a term.
+    parts : RowParts
+        What is public about the rows.
+    outputs : Outputs, optional
+        Where the coefficients (p, k) of several outputs stand in θ.
+    row : tuple of Piece
+        The row of the first output on θ.
+    terms, labels : tuple
+        The loss terms, and the linear terms that are their labels, as they were written.
+    """
 
     rows: AffineRows
     losses: tuple[tuple[ScalarLoss | Multinomial, Any], ...]
     parts: RowParts
-    outputs: Outputs | None = None
+    outputs: Outputs | None
+    row: tuple[Piece, ...]
+    terms: tuple[LossTerm, ...]
+    labels: tuple[LinearTerm, ...]
 
 
 def assemble(
-    terms: Sequence[LossTerm],
-    pieces: Sequence[Sequence[Piece]],
-    labels: Sequence[tuple[LinearTerm, Pieces]],
-    n: int,
-    dimension: int,
-    data: PrivateData,
-    text: Callable[[Any], str],
-) -> Assembled:
-    """One row a record for all terms; a term whose row is s times it has the loss t ↦ φ(s t).
+    reader: TermReader, data: PrivateData, stacking: Stacking, text: Text
+) -> list[Assembled]:
+    """The groups of the terms that were split, in the order of their first terms.
 
-    ``labels`` are the linear terms with their pieces; they must be a number a record times the row.
+    A term whose row is s times that of a group has the loss t ↦ φ(s t) there; a term with several
+    outputs is a group by itself. Linear terms are labels of the group whose row they have.
 
     Raises
     ------
     ProblemError
-        If two terms have different rows.
+        If a term is of no form that is known, the terms do not run over the same records, or a
+        linear term does not belong to exactly one group.
     """
-    base, sign = _base(pieces[0], terms[0], text)
-    losses: list[tuple[ScalarLoss, Any]] = []
-    offsets = []
-    outer = 0.0
-    for term, own in zip(terms, pieces, strict=True):
-        ratio = sign if own is pieces[0] else _ratio(base, own, term, terms[0], text)
-        assert isinstance(term.loss, ScalarLoss)
-        losses.append((term.loss.scaled(ratio), term.weight))
-        offsets.append([replace(p, g=p.g / ratio) for p in own if _is_offset(p)])
-        outer = max(outer, outer_factor(term.argument, data) / abs(ratio))
-    linear = list(base.values())
-    found = read_labels(base, terms, losses, labels, text) if labels else None
-    rows = AffineRows(linear, offsets, n, dimension, found)
-    return Assembled(rows, tuple(losses), row_parts(linear, outer, n, dimension))
+    for term in reader.terms:
+        checks.check_outputs(term, data, text)
+    n = checks.common_count(reader.terms, data, text)
+    checks.check_weights([*reader.terms, *reader.linear], n, text)
+    affine = AffineReader(data, stacking, text)
+    groups: list[_Group] = []
+    for term in reader.terms:
+        check_signs(term, data, text)
+        columns = affine.read(term.argument, term.written)
+        rows = linear_columns(columns)
+        if not any(group.takes(term, rows, columns) for group in groups):
+            groups.append(_Group(term, rows, columns, n, affine, text))
+    _check_covered(groups, stacking, text)
+    _assign_labels(reader.linear, groups, text)
+    return [group.assembled(stacking.dimension, data) for group in groups]
 
 
-def _is_offset(piece: Piece) -> bool:
-    """Whether a piece counts as an offset.
+class _Group:
+    """Terms whose row is a number times ``base``; a term with several outputs is alone.
 
-    A private one that cancels does: a target of ones minus a public column of ones is no less an
-    offset than any other target.
+    ``row`` is what its outputs share, on the entries of θ in a column of ``layout``.
     """
-    return bool(np.any(piece.g) or (piece.private and not np.any(piece.G.data)))
 
+    def __init__(
+        self,
+        term: LossTerm,
+        rows: Columns,
+        columns: Columns,
+        n: int,
+        affine: AffineReader,
+        text: Text,
+    ) -> None:
+        self._n, self._affine, self._text = n, affine, text
+        if not any(rows):
+            _refuse(term, text, "does not depend on a variable; remove it")
+        first = next(piece for row in rows for piece in row.values()).G.data
+        sign = -1.0 if first[0] < 0 and term.loss.even else 1.0
+        self.base = [times(row, sign) for row in rows]
+        self.layout, self.row = None, self.base[0]
+        if len(rows) > 1:
+            self.layout = layout_of(self.base)
+            if self.layout is None:
+                _refuse(term, text, _OWN_VARIABLES)
+            self.row, *others = map(restricted, self.base, self.layout.T)
+            if any(abs((ratio([other], [self.row]) or 0.0) - 1.0) > TOLERANCE for other in others):
+                _refuse(term, text, _ONE_ROW)
+        self.terms, self._ratios, self._columns = [term], [sign], [columns]
+        self.linear: list[LinearTerm] = []
 
-def _base(
-    pieces: Sequence[Piece], term: LossTerm, text: Callable[[Any], str]
-) -> tuple[dict[Signature, Piece], float]:
-    """The pieces that make the row, with the sign made positive where φ is even."""
-    linear = linear_part(pieces)
-    if not linear:
-        raise ProblemError(
-            f"The private term {text(term.written)} does not depend on a variable; remove it."
+    def takes(self, term: LossTerm, rows: Columns, columns: Columns) -> bool:
+        """Add a term of one output, if its row is that of the group."""
+        found = ratio(rows, self.base) if len(rows) == 1 else None
+        if found is None:
+            return False
+        self.terms.append(term)
+        self._ratios.append(found)
+        self._columns.append(columns)
+        return True
+
+    def fits(self, own: LinearTerm) -> bool:
+        """Whether a linear term may be labels of the group."""
+        with contextlib.suppress(ProblemError):
+            self._votes([own]) if self.layout is not None else self._labels([own])
+            return True
+        return False
+
+    def _labels(self, linear: Sequence[LinearTerm]) -> Labels:
+        factors = [(factor, own.written) for own in linear for factor in own.factors]
+        counts = [(record_count(factor), written) for factor, written in factors]
+        checks.check_counts([(self._n, self.terms[0].written), *counts], self._text)
+        products = [(own, self._affine.read_product(own.factors, own.written)) for own in linear]
+        return read_labels(self.base[0], self.terms, self._ratios, products, self._text)
+
+    def _votes(self, linear: Sequence[LinearTerm]) -> tuple[Columns, float]:
+        return read_votes(self.terms[0], self.base, linear, self._affine, self._text)
+
+    def assembled(self, dimension: int, data: PrivateData) -> Assembled:
+        """Rows, losses and labels."""
+        outer = 0.0
+        losses: list[tuple[ScalarLoss | Multinomial, Any]] = []
+        numbers = []
+        for term, s, columns in zip(self.terms, self._ratios, self._columns, strict=True):
+            outer = max(outer, outer_factor(term.argument, data) / abs(s))
+            scaled = term.loss.scaled(s) if isinstance(term.loss, ScalarLoss) else term.loss
+            losses.append((scaled, term.weight))
+            numbers.append(
+                [[replace(p, g=p.g / s) for p in own.values() if is_offset(p)] for own in columns]
+            )
+        linear, outputs = list(self.row.values()), None
+        if self.layout is None:
+            labels = self._labels(self.linear) if self.linear else None
+            offsets = [own for (own,) in numbers]
+            rows = AffineRows(linear, offsets, self._n, dimension, labels)
+        else:
+            labelled = isinstance(self.terms[0].loss, Multinomial)
+            own = self._probabilities(numbers[0]) if labelled else numbers[0]
+            outputs = Outputs(self.layout, labelled)
+            shape = (len(self.layout), outputs.count)
+            rows = OutputRows(linear, stacked_numbers(own), self._n, *shape)
+        return Assembled(
+            rows,
+            tuple(losses),
+            row_parts(linear, outer, self._n, rows.dimension),
+            outputs,
+            tuple(self.base[0].values()),
+            tuple(self.terms),
+            tuple(self.linear),
         )
-    first = next(iter(linear.values())).G.data
-    sign = -1.0 if first[0] < 0 and term.loss.even else 1.0
-    return {key: replace(p, G=p.G * sign) for key, p in linear.items()}, sign
+
+    def _probabilities(self, offsets: Sequence[Sequence[Piece]]) -> list[list[Piece]]:
+        """The labels of a multinomial loss, which has no offset."""
+        term = self.terms[0]
+        if any(offsets):
+            _refuse(term, self._text, "has an offset, which a loss with labels does not take")
+        if not self.linear:
+            _refuse(
+                term,
+                self._text,
+                "has no labels: subtract sum(multiply(Y, X @ Theta)), Y with one row of class "
+                "indicators a record",
+            )
+        columns, weight = self._votes(self.linear)
+        if abs(weight - 1.0) > TOLERANCE:
+            _refuse(term, self._text, "has not the weight that its labels have")
+        return [list(column.values()) for column in columns]
 
 
-def _ratio(
-    base: dict[Signature, Piece],
-    pieces: Sequence[Piece],
-    term: LossTerm,
-    first: LossTerm,
-    text: Callable[[Any], str],
-) -> float:
-    """s with row of ``pieces`` = s · base; decided on the structure and on public factors."""
-    own = linear_part(pieces)
-    if own.keys() == base.keys():
-        known = next(iter(base.values())).G
-        other = next(iter(own.values())).G
-        ratio = float(other.data[0] / known.data[0])
-        scale = max(float(np.max(np.abs(piece.G.data))) for piece in own.values())
-        gaps = [abs(own[key].G - ratio * piece.G).max() for key, piece in base.items()]
-        if max(gaps) <= _TOLERANCE * scale:
-            return ratio
-    raise ProblemError(
-        f"The private terms {text(first.written)} and {text(term.written)} have different rows: a "
-        "record enters through two rows, its Hessian may have rank above one, and the mechanisms "
-        "for it do not exist yet. Several terms must share the same a in φ(a'θ + c)."
-    )
+def _assign_labels(linear: Sequence[LinearTerm], groups: Sequence[_Group], text: Text) -> None:
+    """Each linear term is labels of one group: of the one that takes labels, or of the one of
+    these whose row it has."""
+    takers = [group for group in groups if any(term.takes_labels for term in group.terms)]
+    for own in linear:
+        found = takers if len(takers) == 1 else [group for group in takers if group.fits(own)]
+        if len(found) != 1:
+            count = "more than one" if found else "none"
+            _refuse(
+                own,
+                text,
+                f"is linear, and could be labels of {count} of the losses that take labels: write "
+                "it as sum(multiply(y, t)) with the argument t of one of them",
+            )
+        found[0].linear.append(own)
+
+
+def _check_covered(groups: Sequence[_Group], stacking: Stacking, text: Text) -> None:
+    """Every entry of the variables of several outputs is in some row."""
+    covered = np.zeros(stacking.dimension, dtype=bool)
+    for group in groups:
+        for row in group.base:
+            covered[support(row)] = True
+    for group in groups:
+        term = group.terms[0]
+        ranges = [(stacking.start(v), v.size) for v in _cvxpy.variables(term.argument)]
+        whole = all(np.all(covered[start : start + size]) for start, size in ranges)
+        if group.layout is not None and not whole:
+            _refuse(term, text, _OWN_VARIABLES)
+
+
+def _refuse(term: LossTerm | LinearTerm, text: Text, reason: str) -> NoReturn:
+    raise ProblemError(f"The private term {text(term.written)} {reason}.") from None
 
 
 def row_parts(linear: Sequence[Piece], outer: float, n: int, dimension: int) -> RowParts:
@@ -144,6 +281,6 @@ def _largest_norm(public: Sequence[Piece], n: int, dimension: int) -> float:
         return float(np.linalg.norm(row))
     largest = 0.0
     for A, _ in AffineRows(public, [], n, dimension).blocks():
-        squares = A.multiply(A).sum(axis=1) if is_sparse(A) else np.einsum("ij,ij->i", A, A)
+        squares = A.multiply(A).sum(axis=1) if _cvxpy.is_sparse(A) else np.einsum("ij,ij->i", A, A)
         largest = max(largest, float(np.max(squares, initial=0.0)))
     return float(np.sqrt(largest))

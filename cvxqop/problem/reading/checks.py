@@ -10,16 +10,19 @@ import numpy as np
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
+from cvxqop.problem.losses.multinomial import Multinomial
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading import refusals
-from cvxqop.problem.reading.public import record_count
+from cvxqop.problem.reading.public import outputs_of, record_count
 from cvxqop.problem.reading.terms import LinearTerm, LossTerm
 
 __all__ = [
     "check_arguments",
     "check_constraints",
+    "check_counts",
     "check_leaves",
     "check_loss_variable",
+    "check_outputs",
     "check_rest",
     "check_weights",
     "common_count",
@@ -82,11 +85,38 @@ def check_loss_variable(variable: cp.Variable) -> None:
             )
 
 
-def common_count(terms: Sequence[LossTerm], linear: Sequence[LinearTerm], text: Text) -> int:
+def common_count(terms: Sequence[LossTerm], data: PrivateData, text: Text) -> int:
     """n, the same for all terms."""
-    expressions = [(term.argument, term.written) for term in terms]
-    expressions += [(factor, term.written) for term in linear for factor in term.factors]
-    counts = [(record_count(node), written) for node, written in expressions]
+    counts = []
+    for term in terms:
+        outputs = outputs_of(term.argument, data.records)
+        n = record_count(term.argument) if outputs is None else data.records
+        counts.append((n, term.written))
+    check_counts(counts, text)
+    return counts[0][0] or 0
+
+
+def check_outputs(term: LossTerm, data: PrivateData, text: Text) -> None:
+    """What may have several outputs a record: a square, and the multinomial loss, which must."""
+    labelled = isinstance(term.loss, Multinomial)
+    if outputs_of(term.argument, data.records) is None:
+        if labelled:
+            _refuse_term(term, refusals.of_shape(term.argument, data.count_is_private), text)
+        return
+    if np.ndim(term.weight):
+        _refuse_term(term, "has public weights, one a record, and several outputs a record", text)
+    if not (labelled or term.loss.quadratic):
+        _refuse_term(
+            term,
+            "has several outputs a record, which sum_squares(X @ Theta - Y) and "
+            "log_sum_exp(X @ Theta, axis=1) may have and other losses not: a record's Hessian may "
+            "then have rank above one. Use one output a record",
+            text,
+        )
+
+
+def check_counts(counts: Sequence[tuple[int | None, Any]], text: Text) -> None:
+    """All terms, given with the number of records they run over, have the same."""
     n, first = counts[0]
     for count, written in counts:
         if count != n:
@@ -94,7 +124,6 @@ def common_count(terms: Sequence[LossTerm], linear: Sequence[LinearTerm], text: 
                 f"The private terms {text(first)} and {text(written)} run over different numbers "
                 "of records. Every term must have one entry for each record."
             )
-    return n or 0
 
 
 def check_arguments(
@@ -139,6 +168,10 @@ def _broadcasts(node: Any, data: PrivateData) -> bool:
 
 def _refuse(node: Any, term: Any, reason: str, text: Text) -> NoReturn:
     raise ProblemError(f"{text(node)} in the term {text(term)} {reason}.")
+
+
+def _refuse_term(term: LossTerm, reason: str, text: Text) -> NoReturn:
+    raise ProblemError(f"The private term {text(term.written)} {reason}.")
 
 
 def check_weights(terms: Sequence[LossTerm | LinearTerm], n: int, text: Text) -> None:

@@ -95,7 +95,7 @@ def read_declared(
         texts=Texts(
             terms=tuple(text(node, shapes) for node in reader.written),
             labels=(),
-            row="",
+            rows=(),
             rest=tuple(text(node, shapes) for node in reader.rest),
             constraints=tuple(text(constraint, shapes) for constraint in constraints),
             scale=scale_statement(reader.scales) if hidden else None,

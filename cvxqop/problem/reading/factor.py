@@ -23,13 +23,6 @@ class Factor:
     columns: tuple[Column, ...] = ()
     right: Any = None
 
-    @property
-    def width(self) -> int:
-        """Number of columns of the product."""
-        if self.right is not None:
-            return int(self.right.shape[1])
-        return 1 if self.leaf is None else self.leaf.width
-
     def times(self, right: Any) -> Factor:
         """The factor with a public array multiplied from the right."""
         right = sp.csr_array(right)
@@ -41,11 +34,9 @@ class Factor:
             return found
         return AffineMap(sp.csr_array(self.right @ found.G), np.asarray(self.right @ found.g))
 
-    def pieces(self, dimension: int, found: AffineMap | None = None) -> Pieces:
-        """The product with (G θ + g), or with ones, in normal form: one column is a `Column`."""
-        if found is None:
-            shape = (self.width, dimension)
-            found = self.apply(AffineMap(sp.csr_array(shape), np.ones(self.width)))
+    def pieces(self, factor: AffineMap) -> Pieces:
+        """The product with (G θ + g) in normal form: one column is a `Column`."""
+        found = self.apply(factor)
         G, g = found.G * self.coefficient, found.g * self.coefficient
         leaf = self.leaf
         if leaf is None:

@@ -55,7 +55,8 @@ def outer_factor(node: Any, private: PrivateData) -> float:
         if not found or private.contains(found[0][0]) or found[0][1].size != node.size:
             return _near_one(factor)
         constant, node = found[0]
-        value = constant_array(constant)
+        number = _cvxpy.kind(constant) == "promote"  # of no records, an array of none is left of it
+        value = constant_array(constant.args[0] if number else constant)
         entries = np.abs(value.data if _cvxpy.is_sparse(value) else np.asarray(value, dtype=float))
         if kind == "divide":
             factor /= float(np.min(entries, initial=np.inf))

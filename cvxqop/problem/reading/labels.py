@@ -8,27 +8,31 @@ and curvature.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
-from cvxqop.problem.losses.scalar import ScalarLoss, logistic, squared_hinge
+from cvxqop.problem.losses.scalar import logistic, squared_hinge
 from cvxqop.problem.private.data import PrivateData
+from cvxqop.problem.reading.affine import AffineReader
+from cvxqop.problem.reading.columns import (
+    TOLERANCE,
+    Columns,
+    is_offset,
+    linear_columns,
+    ratio,
+)
 from cvxqop.problem.reading.terms import LinearTerm, LossTerm
 from cvxqop.problem.records.pieces import Column, Piece, Pieces, linear_part, product, times, total
 from cvxqop.problem.records.rows import Labels
 
-__all__ = ["check_signs", "read_labels"]
-
-_TOLERANCE = 1e-12
+__all__ = ["check_signs", "read_labels", "read_votes"]
 
 Text = Callable[[Any], str]
-Losses = Sequence[tuple[ScalarLoss, float | npt.NDArray[np.float64]]]
 
 
 def check_signs(term: LossTerm, data: PrivateData, text: Text) -> None:
@@ -75,7 +79,7 @@ def _has_rows(node: Any) -> bool:
 def read_labels(
     base: Pieces,
     terms: Sequence[LossTerm],
-    losses: Losses,
+    ratios: Sequence[float],
     linear: Sequence[tuple[LinearTerm, Pieces]],
     text: Text,
 ) -> Labels:
@@ -87,7 +91,7 @@ def read_labels(
         If the linear terms are not a number a record times the row of the loss.
     """
     j = next(k for k, term in enumerate(terms) if term.loss is logistic)
-    loss, weight = losses[j]
+    weight = terms[j].weight
     first = linear[0][0]
     if np.ndim(weight) or any(np.ndim(term.weight) for term, _ in linear):
         _refuse(first, text, "has public weights, one a record; use logistic(-multiply(y, X @ w))")
@@ -100,9 +104,64 @@ def read_labels(
             f"is linear, but not a number a record times the argument of {text(terms[j].written)}: "
             "both must have the same row",
         )
-    # φ' has its values between 0 and the slope at one end, whose sign is that of the argument.
-    end = float(weight) * float(np.sign(loss.derivative(np.zeros(1))[0])) * loss.slope
+    # The slope of φ(s t) has its values between 0 and s times that of φ at one end.
+    end = float(weight) * ratios[j] * logistic.slope
     return Labels(tuple(found.values()), min(0.0, -end), max(0.0, -end))
+
+
+def read_votes(
+    term: LossTerm,
+    base: Columns,
+    linear: Sequence[LinearTerm],
+    reader: AffineReader,
+    text: Text,
+) -> tuple[Columns, float]:
+    """y with Σ linear terms = −weight · Σ_i y_i't_i, and the sum of the factors that y is made of.
+
+    Raises
+    ------
+    ProblemError
+        If the linear terms are not products of one row of labels a record and the argument t.
+    """
+    found, total_factor = [], 0.0
+    for own in linear:
+        if len(own.factors) != 1 or np.ndim(own.weight):
+            _refuse(
+                own, text, "has weights, one a record, which labels of several classes have not"
+            )
+        for factor, labels, argument in _products(own.factors[0], reader):
+            columns = reader.read(argument, own.written)
+            alike = labels is not None and labels.shape == argument.shape and labels.ndim == 2
+            scale = ratio(linear_columns(columns), base) if alike else None
+            if scale is None or any(is_offset(p) for column in columns for p in column.values()):
+                _refuse(
+                    own,
+                    text,
+                    "is linear, but not of the form multiply(Y, T) with the argument T of the "
+                    "log_sum_exp and one row of labels a record",
+                )
+            scale *= -factor * float(own.weight) / float(term.weight)
+            total_factor += scale
+            found.append([times(y, scale) for y in reader.read(labels, own.written)])
+    return [total(column) for column in zip(*found, strict=True)], total_factor
+
+
+def _products(node: Any, reader: AffineReader) -> Iterator[tuple[float, Any, Any]]:
+    """Summands factor · Y ∘ T of a sum over all entries, Y without variables or None."""
+    kind = _cvxpy.kind(node)
+    scaled = reader.scaled(node)
+    if scaled is not None:
+        inner = _products(scaled[1], reader)
+        yield from ((scaled[0] * factor, labels, own) for factor, labels, own in inner)
+    elif kind in ("add", "sum", "conj", "transpose"):
+        for argument in node.args[: None if kind == "add" else 1]:
+            yield from _products(argument, reader)
+    elif kind == "multiply" and not all(map(_cvxpy.has_variables, node.args)):
+        labels, own = sorted(node.args, key=_cvxpy.has_variables)
+        turned = _cvxpy.kind(own) == "transpose"
+        yield 1.0, labels.T if turned else labels, own.args[0] if turned else own
+    else:
+        yield 1.0, None, node
 
 
 def _divide(linear: Pieces, base: Pieces) -> Pieces | None:
@@ -111,15 +170,16 @@ def _divide(linear: Pieces, base: Pieces) -> Pieces | None:
     quotient: Pieces = {}
     for piece in linear.values():
         columns = _remaining(piece, leading)
-        ratio = None if columns is None else _ratio(piece.G, leading.G)
-        if columns is not None and ratio is not None:
-            part = Piece(columns, None, sp.csr_array((1, piece.G.shape[1])), np.array([ratio]))
+        key = leading.signature
+        factor = None if columns is None else ratio([{key: piece}], [{key: leading}])
+        if columns is not None and factor is not None:
+            part = Piece(columns, None, sp.csr_array((1, piece.G.shape[1])), np.array([factor]))
             quotient = total([quotient, {part.signature: part}])
     back = linear_part(product(quotient, base).values()) if quotient else {}
     difference = total([linear, times(back, -1.0)])
     scale = max((abs(piece.G).max() for piece in linear.values()), default=0.0)
     gaps = [abs(piece.G).max() for piece in difference.values()]
-    return quotient if quotient and max(gaps, default=0.0) <= _TOLERANCE * scale else None
+    return quotient if quotient and max(gaps, default=0.0) <= TOLERANCE * scale else None
 
 
 def _remaining(piece: Piece, leading: Piece) -> tuple[Column, ...] | None:
@@ -135,14 +195,6 @@ def _remaining(piece: Piece, leading: Piece) -> tuple[Column, ...] | None:
         else:
             left.append(column)
     return None if any(needed.values()) else tuple(left)
-
-
-def _ratio(G: Any, base: Any) -> float | None:
-    if G.nnz != base.nnz or not np.array_equal(G.indices, base.indices):
-        return None
-    ratio = float(G.data[0] / base.data[0])
-    gap = float(np.max(np.abs(G.data - ratio * base.data)))
-    return ratio if gap <= _TOLERANCE * float(np.max(np.abs(G.data))) else None
 
 
 def _refuse(term: LinearTerm, text: Text, reason: str) -> NoReturn:

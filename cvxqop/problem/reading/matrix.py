@@ -65,6 +65,22 @@ class MatrixReader:
         dense = np.asarray(value.toarray() if _cvxpy.is_sparse(value) else value, dtype=np.float64)
         return self._public_factor(dense.reshape(n, 1))
 
+    def scaled(self, node: Any, term: Any) -> tuple[float, Any] | None:
+        """A public number around an expression, and the rest; None where there is none."""
+        kind = _cvxpy.kind(node)
+        if kind == "neg":
+            return -1.0, node.args[0]
+        sides = [node.args, node.args[::-1]] if kind in ("multiply", "matmul") else []
+        for scalar, rest in [node.args[::-1]] if kind == "divide" else sides:
+            inner = scalar.args[0] if _cvxpy.kind(scalar) == "promote" else scalar
+            if (inner is scalar and scalar.ndim) or self._private.contains(inner):
+                continue
+            value = number(inner)
+            if value is not None and (value or kind != "divide"):
+                self.check_public(constant_array(inner), term)
+                return (1.0 / value if kind == "divide" else value), rest
+        return None
+
     def check_public(self, value: Any, term: Any) -> None:
         """Where n is private, an array with one row a record must be one plain number.
 
@@ -91,8 +107,10 @@ class MatrixReader:
             return [Factor(self._private_leaf(node, axis))]
         if kind == "transpose" and node.ndim == 2:
             return self._read(node.args[0], 1 - axis)
-        if kind == "neg":
-            return _scale(self._read(node.args[0], axis), -1.0)
+        scaled = self.scaled(node, self._term)
+        if scaled is not None:
+            own = self._read(scaled[1], axis)
+            return [replace(f, coefficient=f.coefficient * scaled[0]) for f in own]
         if kind == "conj":
             return self._read(node.args[0], axis)
         if kind == "add":
@@ -100,31 +118,17 @@ class MatrixReader:
                 self._refuse(node, "broadcasts inside an array of records")
             return [factor for argument in node.args for factor in self._read(argument, axis)]
         if kind in ("multiply", "divide"):
-            return self._scaled(node, kind, axis)
+            self._refuse(
+                node, "scales an array of records entry by entry; compute it in NumPy and list it"
+            )
         if kind == "matmul":
             return self._product(node, axis)
         if kind == "index":
             return self._index(node, axis)
         return self._refuse(node, "may combine several records")
 
-    def _scaled(self, node: Any, kind: str, axis: int) -> list[Factor]:
-        order = (node.args,) if kind == "divide" else (node.args, node.args[::-1])
-        for other, factor in order:
-            if self._private.contains(factor):
-                continue
-            inner = factor.args[0] if _cvxpy.kind(factor) == "promote" else factor
-            scalar = number(inner)
-            if scalar is not None and np.isfinite(scalar) and (scalar or kind == "multiply"):
-                self.check_public(constant_array(inner), self._term)
-                return _scale(self._read(other, axis), scalar if kind == "multiply" else 1 / scalar)
-        return self._refuse(
-            node, "scales an array of records entry by entry; compute it in NumPy and list it"
-        )
-
     def _product(self, node: Any, axis: int) -> list[Factor]:
         records, public = node.args if axis == 0 else node.args[::-1]
-        if records.ndim == 0 or public.ndim == 0:
-            return self._scaled(node, "multiply", axis)
         if self._private.contains(public):
             self._refuse(node, "combines several records")
         value = constant_array(public)
@@ -195,8 +199,7 @@ class MatrixReader:
 
     def _refuse(self, node: Any, reason: str) -> NoReturn:
         raise ProblemError(
-            f"{self._text(node)} in the term {self._text(self._term)} {reason}. Row i of a private "
-            "loss must be affine in the variables and depend on record i alone."
+            f"{self._text(node)} in the term {self._text(self._term)} {reason}. {refusals.ONE_ROW}"
         ) from None
 
 
@@ -204,10 +207,6 @@ def _oriented(array: Any, axis: int) -> Any:
     if array.ndim == 1:
         return array.reshape(-1, 1)
     return array.T if axis == 1 else array
-
-
-def _scale(factors: list[Factor], scalar: float) -> list[Factor]:
-    return [replace(factor, coefficient=factor.coefficient * scalar) for factor in factors]
 
 
 def _equal_rows(value: Any) -> bool:

@@ -22,7 +22,9 @@ __all__ = [
     "is_plain",
     "is_plain_identity",
     "number",
+    "outputs_of",
     "record_count",
+    "regrouped",
 ]
 
 Array = npt.NDArray[np.float64]
@@ -69,6 +71,21 @@ def record_count(node: Any) -> int | None:
         return int(node.n)
     long = [side for side in node.shape if side != 1]
     return None if len(long) > 1 else long[0] if long else 1
+
+
+def outputs_of(argument: Any, records: int | None) -> Any:
+    """The (n, k) expression, k > 1, that the argument of a loss is, or None.
+
+    A norm flattens its argument; what it flattens has the same sum of squares. ``records`` is the
+    number of rows of the private arrays, so that n = 1 is read as any other n.
+    """
+    if _cvxpy.holds_records(argument):
+        return None
+    while _cvxpy.kind(argument) == "reshape" and argument.ndim == 1:
+        argument = argument.args[0]
+    shape = argument.shape
+    several = len(shape) == 2 and shape[0] == records and shape[1] > 1
+    return argument if several else None
 
 
 def is_plain(array: Any) -> bool:
@@ -140,3 +157,15 @@ def affine_map(node: Any, stacking: Stacking) -> AffineMap | None:
 def _flat(value: Any) -> Array:
     dense = value.toarray() if _cvxpy.is_sparse(value) else np.asarray(value)
     return np.asarray(dense, dtype=np.float64).reshape(-1, order="F")
+
+
+def regrouped(left: Any, right: Any) -> tuple[Any, Any]:
+    """A (B c) in the place of (A B) c where B holds the variables; c (B A) likewise."""
+    for side, other in ((left, right), (right, left)):
+        if _cvxpy.kind(side) != "matmul" or any(part.ndim != 2 for part in side.args):
+            continue
+        first, second = side.args
+        held, outer = (second, first) if side is left else (first, second)
+        if _cvxpy.has_variables(held) and not any(map(_cvxpy.has_variables, (outer, other))):
+            return (first, second @ other) if side is left else (other @ first, second)
+    return left, right

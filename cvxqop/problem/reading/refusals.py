@@ -11,6 +11,8 @@ __all__ = [
     "BROADCAST",
     "COMBINES",
     "MEAN",
+    "ONE_ROW",
+    "ONE_ROW_OF_OUTPUTS",
     "PER_RECORD",
     "PUBLIC_MATRIX",
     "PUBLIC_ROWS",
@@ -32,6 +34,13 @@ ARRAY = "The objective is an array; it must be a number."
 COMBINES = (
     "is linear or quadratic in records that it combines; it is not a sum of losses φ(a'θ + c) over "
     "records. Write least squares as sum_squares(X @ w - y)"
+)
+
+ONE_ROW = "Row i of a private loss must be affine in the variables and depend on record i alone."
+
+ONE_ROW_OF_OUTPUTS = (
+    "Several outputs a record are read from X @ Theta + b - Y, Theta and b variables, one row of X "
+    "and Y a record and one column of Theta, b and Y an output."
 )
 
 MEAN = (

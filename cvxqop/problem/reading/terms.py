@@ -37,6 +37,11 @@ class LossTerm:
     written: Any
     mean: bool
 
+    @property
+    def takes_labels(self) -> bool:
+        """Whether the loss is one that linear terms are labels of."""
+        return self.loss is logistic or isinstance(self.loss, Multinomial)
+
 
 @dataclass(frozen=True, eq=False)
 class LinearTerm:
@@ -63,10 +68,7 @@ class TermReader:
     def split(self, node: Any) -> None:
         """Read the expression that is minimised into ``terms``, ``linear`` and ``rest``."""
         self._split(node, Weight(), node)
-        labelled = any(
-            term.loss is logistic or isinstance(term.loss, Multinomial) for term in self.terms
-        )
-        if self.linear and not labelled:
+        if self.linear and not any(term.takes_labels for term in self.terms):
             self._written = self.linear[0].written
             self._refuse(refusals.COMBINES)
 

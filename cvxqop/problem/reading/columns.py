@@ -1,0 +1,84 @@
+"""Columns: one output of a record a column, each a sum of pieces, and what ties them together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from cvxqop.problem.records.pieces import Piece, Pieces, linear_part, product
+
+__all__ = [
+    "TOLERANCE",
+    "Columns",
+    "is_offset",
+    "layout_of",
+    "linear_columns",
+    "products",
+    "ratio",
+    "restricted",
+    "support",
+]
+
+Columns = list[Pieces]
+
+TOLERANCE = 1e-12
+
+
+def products(constant: Columns, other: Columns) -> Columns:
+    """Product, column by column, with an expression without variables."""
+    return [product(one, own) for one, own in zip(constant, other, strict=True)]
+
+
+def linear_columns(columns: Columns) -> Columns:
+    """The pieces of each column with G ≠ 0, in canonical form: the row of each output."""
+    return [linear_part(column.values()) for column in columns]
+
+
+def is_offset(piece: Piece) -> bool:
+    """Whether a piece counts as an offset.
+
+    A private one that cancels does: a target of ones minus a public column of ones is no less an
+    offset than any other target.
+    """
+    return bool(np.any(piece.g) or (piece.private and not np.any(piece.G.data)))
+
+
+def ratio(own: Columns, base: Columns) -> float | None:
+    """s with ``own`` = s · ``base``, rows of as many outputs; None if there is none.
+
+    Decided on the structure and on public factors.
+    """
+    if [column.keys() for column in own] != [column.keys() for column in base]:
+        return None
+    pairs = [
+        (one[key].G, p.G) for one, other in zip(own, base, strict=True) for key, p in other.items()
+    ]
+    s = float(pairs[0][0].data[0] / pairs[0][1].data[0])
+    scale = max(float(np.max(np.abs(G.data))) for G, _ in pairs)
+    return s if max(abs(G - s * H).max() for G, H in pairs) <= TOLERANCE * scale else None
+
+
+def layout_of(rows: Columns) -> npt.NDArray[np.intp] | None:
+    """Where the entries of θ that each output's row is on stand, (p, k).
+
+    None if two outputs share an entry, or one has more than another.
+    """
+    supports = [support(row) for row in rows]
+    if len({len(own) for own in supports}) > 1:
+        return None
+    layout = np.stack(supports, axis=1)
+    return layout if np.unique(layout).size == layout.size else None
+
+
+def support(row: Pieces) -> npt.NDArray[np.intp]:
+    """The entries of θ that a row is on, in order."""
+    indices = [piece.G.indices for piece in row.values()]
+    return np.unique(np.concatenate(indices) if indices else []).astype(np.intp)
+
+
+def restricted(row: Pieces, entries: npt.NDArray[np.intp]) -> Pieces:
+    """A row on these entries of θ alone."""
+    return {key: replace(p, G=sp.csr_array(p.G[:, entries])) for key, p in row.items()}
