@@ -35,12 +35,11 @@ class ParquetColumns:
     """
 
     def __init__(
-        self, reader: Reader, positions: tuple[int, ...] | int, dtype: type, label: str
+        self, reader: Reader, positions: tuple[int, ...], ndim: int, dtype: type, label: str
     ) -> None:
         self._reader, self._positions, self._label = reader, positions, label
-        n = int(reader.edges[-1])
-        self.shape = (n,) if isinstance(positions, int) else (n, len(positions))
-        self.ndim = len(self.shape)
+        self.shape = (int(reader.edges[-1]), len(positions))[:ndim]
+        self.ndim = ndim
         self.dtype = np.dtype(dtype)
 
     @property
@@ -55,20 +54,13 @@ class ParquetColumns:
         if not isinstance(key, slice) or key.step not in (None, 1):
             raise TypeError("Columns of Parquet files give slices of rows, such as X[0:1000].")
         start, stop, _ = key.indices(self.shape[0])
-        rows = np.empty((max(0, stop - start), *self.shape[1:]))
-        # A table of one column is filled like one of many.
-        table = rows.reshape(len(rows), -1) if rows.size else rows
-        positions = (
-            (self._positions,) if isinstance(self._positions, int) else self._positions
-        )
+        rows = np.empty((max(0, stop - start), len(self._positions)))
         for batch in self._reader.batches(start, stop):
             low, high = max(start, batch.start), min(stop, batch.stop)
-            part, source = table[low - start : high - start], slice(
-                low - batch.start, high - batch.start
-            )
-            for j, position in enumerate(positions):
-                part[:, j] = batch.columns[position][source]
-        return rows
+            part = rows[low - start : high - start]
+            for j, position in enumerate(self._positions):
+                part[:, j] = batch.columns[position][low - batch.start : high - batch.start]
+        return rows.reshape(len(rows), *self.shape[1:])
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         """Refuse: CVXPY and NumPy would read all files into memory."""
@@ -123,15 +115,16 @@ def parquet_columns(
     Examples
     --------
     >>> import os, tempfile
-    >>> import cvxpy as cp, pyarrow, pyarrow.parquet
-    >>> folder = tempfile.mkdtemp()
-    >>> path = os.path.join(folder, "people.parquet")
+    >>> import cvxpy as cp, cvxqop, pyarrow, pyarrow.parquet
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "people.parquet")
     >>> table = pyarrow.table({"age": [0.25, 0.5], "pay": [1.0, None], "town": ["A", "B"]})
     >>> pyarrow.parquet.write_table(table, path)
-    >>> X, y = parquet_columns(path, ["age"], "pay")
-    >>> X.shape, y[0:2].tolist()
-    ((2, 1), [1.0, nan])
-    >>> term = cvxqop.glm_loss("squared", X, y, cp.Variable(1), nonfinite="zero")
+    >>> X, y = cvxqop.parquet_columns(path, ["age"], "pay")
+    >>> X[0:2].tolist(), y[0:2].tolist()
+    ([[0.25], [0.5]], [1.0, nan])
+    >>> term = cvxqop.glm_loss("squared", X, y, cp.Variable(1))
+    >>> folder.cleanup()
     """
     if importlib.util.find_spec("pyarrow") is None:
         raise ImportError("parquet_columns needs pyarrow: pip install cvxqop[parquet]")
@@ -140,8 +133,8 @@ def parquet_columns(
     read = tuple(dict.fromkeys(names))
     reader = Reader(table.files, read)
     positions = tuple(read.index(name) for name in table.features)
-    X = ParquetColumns(reader, positions, float, f"{str(path)!r}, {len(positions)} columns")
+    X = ParquetColumns(reader, positions, 2, float, f"{str(path)!r}, {len(positions)} columns")
     if target is None:
         return X, None
-    kind = bool if table.boolean else float
-    return X, ParquetColumns(reader, read.index(target), kind, f"{str(path)!r}, {target!r}")
+    dtype, label = bool if table.boolean else float, f"{str(path)!r}, {target!r}"
+    return X, ParquetColumns(reader, (read.index(target),), 1, dtype, label)

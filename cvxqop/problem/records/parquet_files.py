@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cvxqop.errors import OptionError, ProblemError
 
-__all__ = ["File", "Table", "find_table", "open_file"]
+__all__ = ["File", "Table", "file_status", "find_table", "open_file"]
 
 # Bytes of a column that are read ahead: without them, pyarrow reads a row group as a whole.
 BUFFER = 2**16
@@ -57,30 +56,26 @@ def find_table(path: Any, features: Any, target: str | None) -> Table:
     paths = _paths(path)
     first = open_file(paths[0])
     types = _types(first, paths[0])
+    wanted = None if names is None else [*names, *([] if target is None else [target])]
     if names is None:
         skipped = {target, *_index_columns(first)}
         names = tuple(c for c in first.schema_arrow.names if c not in skipped and _real(types[c]))
         if not names:
             raise ProblemError(f"{VERB}: {paths[0]} has no column of numbers beside the target.")
-        wanted = list(types)
-    else:
-        wanted = [*names]
-    for column in [*names, *([] if target is None else [target])]:
+    for column in names if target is None else (*names, target):
         _check(column, types)
-    if target is not None:
-        wanted.append(target)
     files = []
     for place in paths:
         file = first if place == paths[0] else open_file(place)
         others = _types(file, place)
-        for column in wanted:
-            if others.get(column) != types[column]:
+        for column in wanted or {**types, **others}:
+            if others.get(column) != types.get(column):
                 raise ProblemError(
-                    f"{VERB}: column {column!r} of {place} is missing or of another type than in "
-                    f"{paths[0]}. All files of a folder must have the same columns."
+                    f"{VERB}: column {column!r} is not in both {place} and {paths[0]} with one "
+                    "type. The files of a folder must have the same columns."
                 )
         counts = (file.metadata.row_group(i).num_rows for i in range(file.num_row_groups))
-        files.append(File(place, os.stat(place).st_size, tuple(counts)))
+        files.append(File(place, file_status(place).st_size, tuple(counts)))
         file.close()
     boolean = target is not None and str(types[target]) == "bool"
     return Table(tuple(files), names, target, boolean)
@@ -97,6 +92,15 @@ def open_file(path: str) -> Any:
     raise ProblemError(f"{path} cannot be opened as a Parquet file.")
 
 
+def file_status(path: str) -> os.stat_result:
+    """What the operating system says of a file that has been there."""
+    try:
+        return os.stat(path)
+    except OSError:
+        pass
+    raise ProblemError(f"The file {path} is gone.")
+
+
 def _listed(features: Any, target: str | None) -> tuple[str, ...] | None:
     if target is not None and not isinstance(target, str):
         raise OptionError(f"{VERB}: target must be the name of a column or None.")
@@ -104,7 +108,7 @@ def _listed(features: Any, target: str | None) -> tuple[str, ...] | None:
         return None
     if isinstance(features, str):
         raise OptionError(f"{VERB}: features must be a list of names, such as [{features!r}].")
-    names = tuple(features)
+    names = tuple(features) if isinstance(features, list | tuple) else ()
     if not names or not all(isinstance(name, str) for name in names):
         raise OptionError(f"{VERB}: features must be a list of names of columns, or None.")
     if target in names:
@@ -114,6 +118,8 @@ def _listed(features: Any, target: str | None) -> tuple[str, ...] | None:
 
 def _paths(path: Any) -> list[str]:
     """The file itself, or the files of a folder in the order of their names."""
+    if not isinstance(path, str | os.PathLike):
+        raise OptionError(f"{VERB}: path must be a str or a path, not {type(path).__name__}.")
     place = os.path.abspath(os.fspath(path))
     if not os.path.isdir(place):
         if not os.path.exists(place):
@@ -196,8 +202,3 @@ def _cure(column: str, kind: Any) -> str:
         "one 0/1 column a category, such as "
         f"polars.read_parquet(path).to_dummies({column!r}).write_parquet(other)"
     )
-
-
-def unique(names: Sequence[str]) -> list[str]:
-    """Each name once, in order."""
-    return list(dict.fromkeys(names))

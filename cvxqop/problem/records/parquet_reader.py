@@ -6,7 +6,6 @@ pages of each column and of the last batches, whatever the size of the group.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from collections.abc import Iterator
@@ -17,13 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.errors import ProblemError
-from cvxqop.problem.records.parquet_files import File, open_file
+from cvxqop.problem.records.parquet_files import File, file_status, open_file
+from cvxqop.problem.records.rows import BLOCK_ROWS
 
 __all__ = ["Batch", "Reader"]
 
 BATCH_ENTRIES = 2**20
 FEWEST_ROWS = 256
-KEPT_ENTRIES = 2**22
+# A slice of no more entries than these, or no more rows than a block, is decoded once for X and y.
+KEPT_ENTRIES = 2**21
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,15 @@ class _Progress(threading.local):
         self.batches: Iterator[Any] = iter(())
         self.position = self.end = 0
 
+    def keep(self, batch: Batch, rows: int) -> Batch:
+        """The batch, kept with those before it that are needed to have ``rows`` rows or more."""
+        self.recent.append(batch)
+        spare = sum(one.stop - one.start for one in self.recent) - rows
+        while spare >= (size := self.recent[0].stop - self.recent[0].start):
+            self.recent.popleft()
+            spare -= size
+        return batch
+
 
 class Reader:
     """Columns of files that lie one below the other.
@@ -73,7 +83,7 @@ class Reader:
         self.edges = np.cumsum([0, *(files[i].rows[j] for i, j in self._groups)], dtype=np.int64)
         self.edges.flags.writeable = False
         self._size = max(FEWEST_ROWS, BATCH_ENTRIES // len(columns))
-        self._kept = max(2, KEPT_ENTRIES // (self._size * len(columns)))
+        self._kept = self._size + max(BLOCK_ROWS, KEPT_ENTRIES // len(columns))
         self._modified: dict[int, int] = {}
         self._progress = _Progress()
 
@@ -105,10 +115,7 @@ class Reader:
             progress.position = start + len(columns[0])
             if row < progress.position:
                 break
-        progress.recent.append(Batch(start, progress.position, columns))
-        while len(progress.recent) > self._kept:
-            progress.recent.popleft()
-        return progress.recent[-1]
+        return progress.keep(Batch(start, progress.position, columns), self._kept)
 
     def _begin(self, group: int) -> None:
         """Go to the first row of a row group."""
@@ -151,12 +158,7 @@ class Reader:
     def _check(self, index: int) -> None:
         """The file is still the one that was found."""
         file = self._files[index]
-        try:
-            found = os.stat(file.path)
-        except OSError:
-            found = None
-        if found is None:
-            raise ProblemError(f"The file {file.path} is gone.")
+        found = file_status(file.path)
         modified = self._modified.setdefault(index, found.st_mtime_ns)
         if (found.st_size, found.st_mtime_ns) != (file.size, modified):
             raise _changed(file.path)
