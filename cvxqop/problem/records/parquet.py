@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop.errors import ProblemError
+from cvxqop.errors import ProblemError, sealed
 from cvxqop.problem.records.parquet_files import find_table
 from cvxqop.problem.records.parquet_reader import Reader
 
@@ -50,6 +50,7 @@ class ParquetColumns:
     def __len__(self) -> int:
         return self.shape[0]
 
+    @sealed  # the frames below hold rows
     def __getitem__(self, key: slice) -> Array:
         if not isinstance(key, slice) or key.step not in (None, 1):
             raise TypeError("Columns of Parquet files give slices of rows, such as X[0:1000].")

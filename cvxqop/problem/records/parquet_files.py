@@ -13,7 +13,7 @@ from typing import Any
 
 from cvxqop.errors import OptionError, ProblemError
 
-__all__ = ["File", "Table", "file_status", "find_table", "open_file"]
+__all__ = ["File", "Table", "file_status", "find_table", "open_file", "row_counts"]
 
 # Bytes of a column that are read ahead: without them, pyarrow reads a row group as a whole.
 BUFFER = 2**16
@@ -56,10 +56,10 @@ def find_table(path: Any, features: Any, target: str | None) -> Table:
     paths = _paths(path)
     first = open_file(paths[0])
     types = _types(first, paths[0])
-    wanted = None if names is None else [*names, *([] if target is None else [target])]
+    wanted = None if names is None else names if target is None else (*names, target)
     if names is None:
         skipped = {target, *_index_columns(first)}
-        names = tuple(c for c in first.schema_arrow.names if c not in skipped and _real(types[c]))
+        names = tuple(c for c in types if c not in skipped and _real(types[c]))
         if not names:
             raise ProblemError(f"{VERB}: {paths[0]} has no column of numbers beside the target.")
     for column in names if target is None else (*names, target):
@@ -74,8 +74,7 @@ def find_table(path: Any, features: Any, target: str | None) -> Table:
                     f"{VERB}: column {column!r} is not in both {place} and {paths[0]} with one "
                     "type. The files of a folder must have the same columns."
                 )
-        counts = (file.metadata.row_group(i).num_rows for i in range(file.num_row_groups))
-        files.append(File(place, file_status(place).st_size, tuple(counts)))
+        files.append(File(place, file_status(place).st_size, row_counts(file)))
         file.close()
     boolean = target is not None and str(types[target]) == "bool"
     return Table(tuple(files), names, target, boolean)
@@ -90,6 +89,12 @@ def open_file(path: str) -> Any:
     except Exception:
         pass
     raise ProblemError(f"{path} cannot be opened as a Parquet file.")
+
+
+def row_counts(file: Any) -> tuple[int, ...]:
+    """The rows of each row group."""
+    metadata = file.metadata
+    return tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
 
 
 def file_status(path: str) -> os.stat_result:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.errors import ProblemError
-from cvxqop.problem.records.parquet_files import File, file_status, open_file
+from cvxqop.problem.records.parquet_files import File, file_status, open_file, row_counts
 from cvxqop.problem.records.rows import BLOCK_ROWS
 
 __all__ = ["Batch", "Reader"]
@@ -149,9 +149,7 @@ class Reader:
 
     def _open(self, index: int) -> Any:
         file = open_file(self._files[index].path)
-        metadata = file.metadata
-        rows = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
-        if rows != self._files[index].rows:
+        if row_counts(file) != self._files[index].rows:
             raise _changed(self._files[index].path)
         return file
 
