@@ -2,8 +2,10 @@
 name; whatever happens to a file, no message holds a number of its rows."""
 
 import copy
+import dataclasses
 import datetime
 import decimal
+import os
 import pickle
 import re
 import traceback
@@ -158,6 +160,24 @@ def test_threads_read_row_groups_side_by_side(folder):
     np.testing.assert_array_equal(np.concatenate([t for _, t in parts]), target)
 
 
+def test_a_thread_does_not_disturb_what_another_reads(folder, monkeypatch):
+    monkeypatch.setattr(parquet_reader, "BATCH_ENTRIES", 128)
+    monkeypatch.setattr(parquet_reader, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(parquet_reader, "KEPT_ENTRIES", 1)
+    monkeypatch.setattr(parquet_reader, "BLOCK_ROWS", 1)
+    known, _ = numbers()
+    X, _ = cvxqop.parquet_columns(folder, ["x0", "x1"])
+    begun = counted(monkeypatch)
+    with ThreadPoolExecutor(1) as other:
+        for start in range(0, 170, 10):
+            here, there = slice(start, start + 10), slice(400 + start, 410 + start)
+            np.testing.assert_array_equal(X[here], known[here, :2])
+            np.testing.assert_array_equal(
+                other.submit(X.__getitem__, there).result(), known[there, :2]
+            )
+    assert begun == [0, 3]
+
+
 def test_what_travels_is_names(file):
     known, target = numbers()
     X, y = cvxqop.parquet_columns(file, ["x0", "x1"], "y")
@@ -306,6 +326,13 @@ def test_files_of_a_folder_have_the_same_columns(folder, columns):
     assert cvxqop.parquet_columns(folder, ["x0"])[0].shape == (N + 1, 1)
 
 
+def test_a_column_that_one_file_has_more_is_noticed_where_all_are_read(folder):
+    write(folder / "c", {"x0": [1.0], "x1": [1.0], "y": [2.0], "z": [1.0]})
+    assert cvxqop.parquet_columns(folder, ["x0", "x1"], "y")[0].shape == (N + 1, 2)
+    with pytest.raises(ProblemError, match="column 'z' is not in both"):
+        cvxqop.parquet_columns(folder, target="y")
+
+
 def truncate(path):
     path.write_bytes(path.read_bytes()[:-100])
 
@@ -358,6 +385,27 @@ def test_a_copy_elsewhere_sees_that_the_file_is_another(file):
         assert stream.tell() < size
     with pytest.raises(ProblemError, match="has changed"):
         pickle.loads(pickled)[:10]
+
+
+def test_as_many_bytes_at_another_time_are_another_file(tmp_path):
+    plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+    path = write(tmp_path / "people", {"x": np.zeros(N)}, **plain)
+    X, _ = cvxqop.parquet_columns(path)
+    X[:10]
+    before = path.stat()
+    write(path, {"x": np.ones(N)}, **plain)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 10**9))
+    assert path.stat().st_size == before.st_size
+    with pytest.raises(ProblemError, match="has changed"):
+        X[GROUP:]
+
+
+def test_as_many_bytes_in_other_row_groups_are_another_file(file):
+    X, _ = cvxqop.parquet_columns(file, ["x0"])
+    (known,) = X._reader._files
+    other = dataclasses.replace(known, rows=(known.rows[0] - 1, known.rows[1] + 1, *known.rows[2:]))
+    with pytest.raises(ProblemError, match="has changed"):
+        list(parquet_reader.Reader((other,), ("x0",)).batches(0, 10))
 
 
 def test_nothing_of_the_data_is_printed_or_pulled_into_memory(file):
