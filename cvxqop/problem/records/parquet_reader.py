@@ -137,9 +137,7 @@ class Reader:
         progress = self._progress
         try:
             batch = next(progress.batches)
-            columns = tuple(_numbers(batch.column(name)) for name in self._columns)
-            if progress.position + len(columns[0]) <= progress.end:
-                return columns
+            return tuple(_numbers(batch.column(name)) for name in self._columns)
         except Exception:  # its words may hold values
             pass
         path = self._files[progress.index].path
