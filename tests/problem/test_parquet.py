@@ -40,7 +40,6 @@ def write(path, columns, group=GROUP, **options):
 def small_batches(monkeypatch):
     """A row group is several batches of 42 rows; the last 85 rows and a batch are kept."""
     monkeypatch.setattr(parquet_reader, "BATCH_ENTRIES", 128)
-    monkeypatch.setattr(parquet_reader, "FEWEST_ROWS", 1)
     monkeypatch.setattr(parquet_reader, "KEPT_ENTRIES", 256)
     monkeypatch.setattr(parquet_reader, "BLOCK_ROWS", 1)
 
@@ -162,7 +161,6 @@ def test_threads_read_row_groups_side_by_side(folder):
 
 def test_a_thread_does_not_disturb_what_another_reads(folder, monkeypatch):
     monkeypatch.setattr(parquet_reader, "BATCH_ENTRIES", 128)
-    monkeypatch.setattr(parquet_reader, "FEWEST_ROWS", 1)
     monkeypatch.setattr(parquet_reader, "KEPT_ENTRIES", 1)
     monkeypatch.setattr(parquet_reader, "BLOCK_ROWS", 1)
     known, _ = numbers()

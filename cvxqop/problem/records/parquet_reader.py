@@ -22,7 +22,6 @@ from cvxqop.problem.records.rows import BLOCK_ROWS
 __all__ = ["Batch", "Reader"]
 
 BATCH_ENTRIES = 2**20
-FEWEST_ROWS = 256
 # A slice of no more entries than these, or no more rows than a block, is decoded once for X and y.
 KEPT_ENTRIES = 2**21
 
@@ -82,7 +81,7 @@ class Reader:
         ]
         self.edges = np.cumsum([0, *(files[i].rows[j] for i, j in self._groups)], dtype=np.int64)
         self.edges.flags.writeable = False
-        self._size = max(FEWEST_ROWS, BATCH_ENTRIES // len(columns))
+        self._size = max(BLOCK_ROWS, BATCH_ENTRIES // len(columns))
         self._kept = self._size + max(BLOCK_ROWS, KEPT_ENTRIES // len(columns))
         self._modified: dict[int, int] = {}
         self._progress = _Progress()
@@ -136,8 +135,7 @@ class Reader:
         """The columns of the next batch."""
         progress = self._progress
         try:
-            batch = next(progress.batches)
-            return tuple(_numbers(batch.column(name)) for name in self._columns)
+            return _numbers(next(progress.batches), self._columns)
         except Exception:  # its words may hold values
             pass
         path = self._files[progress.index].path
@@ -166,12 +164,15 @@ def _changed(path: str) -> ProblemError:
     )
 
 
-def _numbers(column: Any) -> npt.NDArray[Any]:
-    """A column as an array of a real dtype, null as NaN; no copy where Arrow has that already."""
+def _numbers(batch: Any, names: tuple[str, ...]) -> tuple[npt.NDArray[Any], ...]:
+    """Columns as arrays of real dtypes, null as NaN; no copy where Arrow has that already."""
     import pyarrow
     from pyarrow import types
 
-    kind = column.type
-    if column.null_count or not (types.is_integer(kind) or types.is_floating(kind)):
-        column = column.cast(pyarrow.float64(), safe=False).fill_null(float("nan"))
-    return np.from_dlpack(column)
+    arrays = []
+    for column in map(batch.column, names):
+        kind = column.type
+        if column.null_count or not (types.is_integer(kind) or types.is_floating(kind)):
+            column = column.cast(pyarrow.float64(), safe=False).fill_null(float("nan"))
+        arrays.append(np.from_dlpack(column))
+    return tuple(arrays)
