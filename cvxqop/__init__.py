@@ -27,6 +27,7 @@ from cvxqop.problem.anchor import CommonMinimizer
 from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.glm import glm_loss
 from cvxqop.problem.losses.declared import Declared
+from cvxqop.problem.records.parquet import parquet_columns
 from cvxqop.solution import PrivateLoss, PrivateSolution
 
 __version__ = "0.1.0"
@@ -53,6 +54,7 @@ __all__ = [
     "Wishart",
     "explain",
     "glm_loss",
+    "parquet_columns",
     "plan",
     "private_loss",
     "privatize",

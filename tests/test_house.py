@@ -80,7 +80,8 @@ def test_randomness_comes_from_one_room():
 def test_import_pulls_in_no_extra():
     code = (
         "import sys, cvxqop; "
-        "print([m for m in ('matplotlib','tqdm','pandas','sklearn','numba') if m in sys.modules])"
+        "extras = ('matplotlib', 'tqdm', 'pandas', 'sklearn', 'numba', 'pyarrow'); "
+        "print([m for m in extras if m in sys.modules])"
     )
     out = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
