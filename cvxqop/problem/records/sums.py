@@ -26,6 +26,9 @@ Ranges = list[tuple[int, int]]
 BLOCK_ENTRIES = 2**18
 """Entries of a row block (2 MiB): it stays in cache from the norm to the product."""
 
+BLOCK_ROWS = 2**14
+"""Rows of a block at most."""
+
 FINE = 256
 """Rows of a block where sums are wanted with little rounding."""
 
@@ -129,7 +132,7 @@ class Summed:
         """
         D = max(1, self.dimension + self.terms)
         if first is None or not is_sparse(first) or not first.shape[0]:
-            return int(min(2**14, max(64, BLOCK_ENTRIES // D)))
+            return int(min(BLOCK_ROWS, max(64, BLOCK_ENTRIES // D)))
         fill = max(first.nnz / first.shape[0], D / SPARSE_SHARE)
         return max(64, int(4 * BLOCK_ENTRIES / fill))
 
