@@ -12,13 +12,17 @@ from cvxqop.problem.erm import ERM
 
 def value_of(erm: ERM, theta: np.ndarray, size: int = 3) -> float:
     """Σ_j Σ_i w_ij φ_j(a_i'θ + c_ij), from the blocks of the rows."""
-    total, start = 0.0, 0
-    for A, C in erm.loss.terms[0].rows.blocks(size):
-        for j, (loss, weight) in enumerate(erm.loss.terms[0].losses):
-            w = weight[start : start + len(C)] if np.ndim(weight) else weight
-            total += float(np.sum(w * loss.value(A @ theta + C[:, j])))
-        start += len(C)
-    assert start == erm.loss.terms[0].rows.n
+    total = 0.0
+    for term in erm.loss.terms:
+        start = 0
+        for A, C in term.rows.blocks(size):
+            margins = A @ term.outputs.matrix(theta)
+            for j, (loss, weight) in enumerate(term.losses):
+                w = weight[start : start + len(C)] if np.ndim(weight) else weight
+                t = margins + C if term.outputs.count > 1 else margins[:, 0] + C[:, j]
+                total += float(np.sum(w * loss.value(t).T))
+            start += len(C)
+        assert start == erm.n
     return total
 
 

@@ -147,11 +147,6 @@ REFUSED = {
     "shared intercept": (cp.sum_squares(T + s - Y), [X, Y], "variables of its own"),
     "mixed outputs": (cp.sum_squares(X @ (Theta @ np.ones((K, K))) - Y), [X, Y], "of its own"),
     "outputs on the right": (cp.sum_squares(T @ np.eye(K)[:, ::-1] - Y), [X, Y], "on the left"),
-    "two losses": (
-        cp.sum_squares(T - Y) + cp.sum_squares(cp.Constant(X2) @ Theta),
-        [X, Y, X2],
-        "must be the only one",
-    ),
     "huber": (cp.sum(cp.huber(T - Y)), [X, Y], "several outputs a record"),
     "no labels": (lse(T), [X], "has no labels"),
     "labels of another argument": (lse(E) - chosen(Z, T), [X, Z], "not of the form multiply"),

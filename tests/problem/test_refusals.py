@@ -187,18 +187,6 @@ REFUSED = {
         {},
         r"has several outputs a record|combines several records",
     ),
-    "two rows": (
-        minimise(LS + cp.sum_squares(X2 @ v - Y)),
-        [X, X2, Y],
-        {},
-        r"have different rows: a record enters through two rows.*mechanisms for it do not exist",
-    ),
-    "intercept in one term": (
-        minimise(LS + cp.sum_squares(X @ w + b)),
-        [X, Y],
-        {},
-        r"have different rows",
-    ),
     "different counts": (
         minimise(LS + cp.sum_squares(X[:5] @ w)),
         [X, Y, X[:5]],
