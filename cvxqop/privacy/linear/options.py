@@ -25,10 +25,11 @@ import numpy.typing as npt
 from cvxqop.errors import CalibrationError, OptionError
 from cvxqop.privacy.accounting.profile import check_privacy
 from cvxqop.privacy.grid import Grid
-from cvxqop.privacy.linear.profile import largest_shift, linear_profile
+from cvxqop.privacy.linear.profile import approximate_shift, largest_shift, linear_profile
 from cvxqop.privacy.mechanism import Perturbation, Sensitivity
 from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.release import GaussianRelease
+from cvxqop.privacy.remembered import remembered
 from cvxqop.privacy.utility import predicted_risk
 
 __all__ = ["CalibratedLinear", "Linear"]
@@ -108,7 +109,7 @@ class Linear:
             If clip is "anchor" and G0 is 0.
         """
         if self.clip != "anchor":
-            return self.clip
+            return None if self.clip is None else float(self.clip)
         if not anchor_gradient > 0.0:
             raise CalibrationError(
                 "Linear: clip='anchor' clips at the bound on a record's gradient at the anchor, "
@@ -116,6 +117,7 @@ class Linear:
             )
         return float(anchor_gradient)
 
+    @remembered
     def calibrate(
         self,
         epsilon: float,
@@ -320,31 +322,37 @@ def _exact(
 
     The release is left out of the search, where it matters little and costs a quadrature a trial.
     """
-    L, rank = start.sensitivity.smoothness, start.sensitivity.hessian_rank
+    L, rank, d = start.sensitivity.smoothness, start.sensitivity.hessian_rank, start.freedom
+    mu_release = start.release.mu if start.release else 0.0
 
-    def at(part: float, mu_release: float = 0.0) -> CalibratedLinear:
-        """The mechanism whose determinants take that part of ε; never less ridge than e^−7 L.
+    def ridge(part: Any) -> Any:
+        """Where the determinants take that part of ε; never less than e^−7 L.
 
         A millionth of what one record can have hardly shows, and keeps the problem well-posed.
         """
-        paid = min(part * epsilon / rank, 7.0)
-        trial = replace(start, ridge=L / math.expm1(paid) * UP)
-        left = epsilon - trial.paid
-        v = largest_shift(left, delta, start.freedom, mu_release=mu_release)
+        return L / np.expm1(np.minimum(part * epsilon / rank, 7.0)) * UP
+
+    def at(part: float) -> CalibratedLinear:
+        trial = replace(start, ridge=float(ridge(part)))
+        v = largest_shift(epsilon - trial.paid, delta, d, mu_release=mu_release)
         return replace(trial, guard_scale=start.shift / v * UP if v > 0.0 else math.inf)
 
     parts = np.concatenate([np.geomspace(1e-6, 0.1, 9), np.linspace(0.2, 0.95, 7)])
     for _ in range(2):
-        risks = [at(float(part)).excess_risk_bound(radius) for part in parts]
-        best = int(np.argmin(risks))
+        left = epsilon - rank * np.log1p(L / ridge(parts))
+        scales = start.shift / approximate_shift(left, delta, d)
+        trials = (
+            replace(start, ridge=float(mu), guard_scale=float(scale))
+            for mu, scale in zip(ridge(parts), scales, strict=True)
+        )
+        best = int(np.argmin([trial.excess_risk_bound(radius) for trial in trials]))
         chosen = float(parts[best])
         ends = parts[max(best - 1, 0)], parts[min(best + 1, len(parts) - 1)]
         parts = np.geomspace(*ends, 8)
-    mu_release = start.release.mu if start.release else 0.0
-    result = at(chosen, mu_release)
+    result = at(chosen)
     while math.isinf(result.guard_scale):  # no room for the release there: leave it more
         chosen *= 0.5
-        result = at(chosen, mu_release)
+        result = at(chosen)
     while float(result.profile(epsilon)) > delta:
         result = replace(result, guard_scale=result.guard_scale * (1.0 + 1e-12))
     return result

@@ -11,6 +11,7 @@ from cvxqop.errors import CalibrationError, OptionError
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.paper.calibration import calibrate_paper, checked_split
 from cvxqop.privacy.release import GaussianRelease
+from cvxqop.privacy.remembered import remembered
 from cvxqop.privacy.utility import choose_wishart, release_share
 from cvxqop.privacy.wishart import ensemble as wishart
 from cvxqop.privacy.wishart.calibrated import CalibratedWishart
@@ -97,6 +98,7 @@ class Wishart:
                 raise OptionError(f"Wishart: {name} belongs to calibration='paper'.")
             object.__setattr__(self, name, checked_split(name, shares, parts))
 
+    @remembered
     def calibrate(
         self,
         epsilon: float,
@@ -128,7 +130,7 @@ class Wishart:
             not met.
         """
         d, L = sensitivity.dimension, sensitivity.smoothness
-        m = self.degrees_of_freedom
+        m = None if self.degrees_of_freedom is None else float(self.degrees_of_freedom)
         if m is not None and m <= d + 1:
             raise CalibrationError(
                 f"Wishart: degrees_of_freedom = {m:g} must exceed d + 1 = {d + 1}."
