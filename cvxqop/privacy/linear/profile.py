@@ -15,7 +15,7 @@ from scipy.special import chdtri, erfcx, log_ndtr
 from cvxqop.privacy.accounting.normal import half_normal_mean
 from cvxqop.privacy.accounting.profile import gaussian_profile
 from cvxqop.privacy.accounting.quadrature import chi_mean, converged
-from cvxqop.privacy.accounting.root import increasing_root
+from cvxqop.privacy.accounting.root import approximate_roots, increasing_root
 
 __all__ = ["approximate_shift", "largest_shift", "linear_profile"]
 
@@ -106,7 +106,7 @@ def _by_quadrature(eps: Array, v: Array, freedom: int, mu_release: float) -> Arr
 def approximate_shift(epsilon: Array, delta: float, freedom: int) -> Array:
     """v with E[(1 − e^{ε − vX − v²/2})₊] ≈ δ for many ε at once, to a part in 10⁵: for searches.
 
-    Secant steps on log δ against log v, from the v with P(vX + v²/2 > ε) = δ, which is smaller.
+    The search starts from the v with P(vX + v²/2 > ε) = δ, which is smaller.
     """
     quantile = math.sqrt(chdtri(freedom, delta))
     log_v = np.log(2.0 * epsilon / (quantile + np.sqrt(quantile**2 + 2.0 * epsilon)))
@@ -115,16 +115,7 @@ def approximate_shift(epsilon: Array, delta: float, freedom: int) -> Array:
         value = linear_profile(epsilon, np.exp(log_v), freedom)
         return np.asarray(np.log(np.maximum(value, 1e-320) / delta))
 
-    value, step = log_excess(log_v), np.full_like(log_v, 0.1)
-    for _ in range(20):
-        after = log_excess(log_v + step)
-        slope = np.maximum((after - value) / step, 0.1)
-        log_v, value = log_v + step, after
-        step = np.clip(-value / slope, -2.0, 2.0)
-        if np.abs(step).max() < 1e-5:
-            break
-        step = np.where(np.abs(step) < 1e-7, 1e-7, step)
-    return np.asarray(np.exp(log_v))
+    return np.asarray(np.exp(approximate_roots(log_excess, log_v)))
 
 
 def largest_shift(epsilon: float, delta: float, freedom: int, *, mu_release: float = 0.0) -> float:
