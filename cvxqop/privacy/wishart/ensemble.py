@@ -26,7 +26,7 @@ from cvxqop.errors import CalibrationError
 from cvxqop.privacy.accounting.profile import check_privacy, gaussian_mu
 from cvxqop.privacy.accounting.quadrature import converged
 from cvxqop.privacy.accounting.root import increasing_root
-from cvxqop.privacy.noise import Noise
+from cvxqop.privacy.noise import Noise, strictly_lower
 from cvxqop.privacy.wishart.loss import Direction, Loss, one_sided, replace_quadratic
 
 __all__ = ["Adjacency", "calibrate", "profile", "sample_factor"]
@@ -290,7 +290,6 @@ def sample_factor(noise: Noise, dimension: int, degrees_of_freedom: float) -> Ar
     >>> bool(np.all(np.linalg.eigvalsh(factor @ factor.T) > 0))
     True
     """
-    factor = np.zeros((dimension, dimension))
-    factor[np.tril_indices(dimension, -1)] = noise.standard_normal(dimension * (dimension - 1) // 2)
+    factor = strictly_lower(noise, dimension)
     np.fill_diagonal(factor, np.sqrt(noise.chisquare(degrees_of_freedom - np.arange(dimension))))
     return factor
