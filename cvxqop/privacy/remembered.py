@@ -33,6 +33,6 @@ def remembered(function: Callable[Arguments, Result]) -> Callable[Arguments, Res
 
     @wraps(function)
     def ask(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        return kept(*args, **kwargs)
+        return kept(*args, **kwargs)  # type: ignore[arg-type]
 
     return ask

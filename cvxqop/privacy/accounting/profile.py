@@ -93,7 +93,7 @@ def _gaussian_profile(epsilon: Array, mu: Array) -> Array:
     low = (ratio - 0.5 * mu) / np.sqrt(2.0)
     left = low < -4.0
     right = ~left & (low <= 60.0)
-    result = np.zeros_like(low)
+    result: Array = np.zeros_like(low)
     result[right] = _right(low[right], mu[right], ratio[right])
     if left.any():
         e, m, r = epsilon[left], mu[left], ratio[left]
@@ -118,9 +118,7 @@ def _right(low: Array, mu: Array, ratio: Array) -> Array:
         difference[narrow] = _erfcx_difference(low[narrow], width[narrow])
         slack[narrow] = difference[narrow] * (size + 4.0 * low**2)[narrow]
     with np.errstate(under="ignore"):
-        return np.asarray(
-            0.5 * np.exp(-(low**2)) * (difference + 16.0 * UNIT_ROUNDOFF * slack)
-        )
+        return np.asarray(0.5 * np.exp(-(low**2)) * (difference + 16.0 * UNIT_ROUNDOFF * slack))
 
 
 def _erfcx_difference(low: Array, width: Array) -> Array:

@@ -214,6 +214,7 @@ def calibrate(
     rounded = REPLACE_TOLERANCE if adjacency == "replace_one" and quadratic else 0.0
     slope = max(slope, 1.0)
     root = min(found - (rounded + 5e-10) / slope, high)
+    before = root, 0.0
     for attempt in range(31):
         c = float(np.exp(root))
         delta_c = profile(epsilon, c, nu, adjacency=adjacency, quadratic=quadratic, mu=mu)
