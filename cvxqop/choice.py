@@ -66,12 +66,17 @@ def choose(
         return settings, ()
     failures: list[CvxqopError] = []
     candidates = []
+    backends: dict[bool, Backend] = {}
     for perturbation in CANDIDATES:
         if releases_quadratic and isinstance(perturbation, Linear):
             continue
         trial = replace(settings, perturbation=perturbation)
+        # Of a squared loss only the linear mechanism lets a solver see the records.
+        sees_records = erm.quadratic and isinstance(perturbation, Linear)
         try:
-            backend = Backend.of(erm, trial)
+            if sees_records not in backends:
+                backends[sees_records] = Backend.of(erm, trial)
+            backend = backends[sees_records]
             case = Case.of(erm, trial, touches_records=backend.touches_records)
         except CvxqopError as error:
             failures.append(error)

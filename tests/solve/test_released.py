@@ -35,9 +35,7 @@ def test_quickest_is_right(name):
     assert solver == quickest([THETA], r, C) == expected
     step = THETA - f.anchor
     objective = f.g @ step + 0.5 * cp.quad_form(step, cp.psd_wrap(f.H)) + (0 if r is None else r)
-    cp.Problem(cp.Minimize(objective), C).solve(
-        solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9
-    )
+    cp.Problem(cp.Minimize(objective), C).solve(solver="CLARABEL")
     np.testing.assert_allclose(answer.theta, THETA.value, atol=1e-5)
 
 
