@@ -256,14 +256,19 @@ def _approximate_c(
 
     limit = np.log(2.0 * np.maximum(gammaincinv(0.5 * nu, delta), 1e-300))  # P(h ≤ c) = δ
     if near is None:
-        start = np.sqrt(np.maximum(gaussian_mu(epsilon, delta) ** 2 - mu**2, 1e-6 * mu**2))
-        log_c = np.log(0.6 * start * np.sqrt(nu if replace else 2.0 * nu))
+        # The Gaussian limit, and how far c was found to lie below it.
+        total = gaussian_mu(epsilon, delta)
+        own = np.sqrt(np.maximum(total**2 - mu**2, 1e-6 * mu**2))
+        y = max(epsilon / total - 0.5 * total, 0.0) * np.sqrt(2.0 / nu)
+        below = own / total * (0.2 + 0.4 * y) * y * (1.0 if replace else 1.45)
+        log_c = np.log(own * np.sqrt(nu if replace else 2.0 * nu)) - below
     else:
         log_c = np.log(near * np.sqrt(nu))
     log_c = np.minimum(log_c, limit - 0.1)
-    step = np.full_like(nu, -0.3 if near is None else -0.05)
     at = np.arange(len(nu))
     value = log_excess(log_c, at)
+    step = np.where(value > 0.0, -0.05, 0.05)
+    step = np.minimum(step, limit - 0.01 - log_c)
     for _ in range(6):
         moved = step[at]
         after = log_excess(log_c[at] + moved, at)
