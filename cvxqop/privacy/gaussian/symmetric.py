@@ -36,6 +36,11 @@ class SymmetricDraw:
         """a, the guard of the first stage."""
         return self.guards[0]
 
+    @property
+    def operator(self) -> Array:
+        """S."""
+        return self.curvature
+
     @cached_property
     def factor(self) -> Array:
         """Lower triangular T with TT' = S.

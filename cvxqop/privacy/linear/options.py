@@ -26,7 +26,7 @@ from cvxqop.errors import CalibrationError, OptionError
 from cvxqop.privacy.accounting.profile import check_privacy
 from cvxqop.privacy.grid import Grid
 from cvxqop.privacy.linear.profile import approximate_shift, largest_shift, linear_profile
-from cvxqop.privacy.mechanism import Perturbation, Sensitivity
+from cvxqop.privacy.mechanism import RidgeDraw, Sensitivity
 from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.release import GaussianRelease
 from cvxqop.privacy.remembered import remembered
@@ -277,11 +277,10 @@ class CalibratedLinear:
             curvature=curvature,
         )
 
-    def draw(self, noise: Noise) -> Perturbation:
+    def draw(self, noise: Noise) -> RidgeDraw:
         """S = μI, and a from a fresh stream."""
         d = self.sensitivity.dimension
-        root = math.nextafter(math.sqrt(self.ridge), math.inf)
-        return Perturbation(root * np.eye(d), self.guard_scale * noise.standard_normal(d))
+        return RidgeDraw(self.ridge, d, self.guard_scale * noise.standard_normal(d))
 
     @property
     def grids(self) -> tuple[Grid, ...]:

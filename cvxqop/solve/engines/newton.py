@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from cvxqop.errors import AccuracyError
 from cvxqop.solve.certificate import Certificate, Curvature, certify, localised
@@ -246,18 +248,26 @@ def _model(
     chosen = list(_sample(n, size, generator))
     rows = sum(stop - start for start, stop in chosen)
     factor = n / rows if rows else 1.0
-    parts = []
+    S = smooth.S
+    sparse: bool = sp.issparse(S)
+    if damping > 0.0:
+        S = S + damping * (sp.eye_array(D, format="csr") if sparse else np.eye(D))
+    if (smooth.record_rank + 1) * rows <= D or (sparse and _are_sparse(smooth)):
+        parts = [smooth.curvature_root(z, start, stop, factor) for start, stop in chosen]
+        if not parts:
+            return LowRankForm(S, np.zeros((0, D)))
+        B: Any = sp.vstack(parts, "csr") if sp.issparse(parts[0]) else np.vstack(parts)
+        return LowRankForm(S, B)
     H = np.zeros((D, D))
-    S = smooth.S + damping * np.eye(D) if damping > 0.0 else smooth.S
-    implicit = (smooth.record_rank + 1) * rows <= D
     for start, stop in chosen:
-        if implicit:
-            parts.append(smooth.curvature_root(z, start, stop, factor))
-        else:
-            H += smooth.curvature_part(z, start, stop, factor)
-    if implicit:
-        return LowRankForm(S, np.vstack(parts)) if parts else DenseForm(S)
-    return DenseForm(H + S)
+        H += smooth.curvature_part(z, start, stop, factor)
+    return DenseForm(np.asarray(H + S))
+
+
+def _are_sparse(smooth: FiniteSum) -> bool:
+    """Whether a product with the rows costs less than a hundredth of a dense one."""
+    first, _ = smooth.rows.take(0, min(smooth.rows.n, 256))
+    return bool(sp.issparse(first) and 100 * first.nnz < first.shape[0] * first.shape[1])
 
 
 def _sample(n: int, size: int, generator: np.random.Generator) -> Iterator[tuple[int, int]]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg.lapack import dposv
 
 from cvxqop.solve.rest.rest import Candidate, Rest
+from cvxqop.solve.smooth.gram import dense, row_squares
 
 __all__ = ["DenseForm", "Form", "LowRankForm", "Outcome", "Stagnation", "minimise_form"]
 
@@ -60,10 +61,10 @@ class DenseForm:
 
 @dataclass(frozen=True, eq=False)
 class LowRankForm:
-    """H = S + B'B with B of few rows, never formed."""
+    """H = S + B'B with B of few rows or sparse, never formed; S may be sparse, too."""
 
-    S: Array
-    B: Array
+    S: Any
+    B: Any
 
     def apply(self, v: Array) -> Array:
         """H v."""
@@ -71,12 +72,12 @@ class LowRankForm:
 
     def diagonal(self) -> Array:
         """The diagonal of H."""
-        return np.asarray(np.diagonal(self.S) + np.einsum("ij,ij->j", self.B, self.B))
+        return np.asarray(self.S.diagonal() + row_squares(self.B.T))
 
     def block(self, index: npt.NDArray[np.intp]) -> Array:
         """Rows and columns ``index`` of H."""
         part = self.B[:, index]
-        return np.asarray(self.S[np.ix_(index, index)] + part.T @ part)
+        return dense(self.S[np.ix_(index, index)]) + dense(part.T @ part)
 
 
 @dataclass(frozen=True, eq=False)
