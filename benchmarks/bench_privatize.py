@@ -103,10 +103,14 @@ def measure(n: int, d: int) -> dict[str, float | None]:
     return found
 
 
+def one_thread() -> dict[str, str]:
+    """One BLAS thread; it is read once, when numpy loads its BLAS."""
+    return {**os.environ, **ONE_THREAD}
+
+
 def in_its_own_process(n: int, d: int) -> dict[str, float | None]:
     command = [sys.executable, str(Path(__file__).resolve()), "--measure", str(n), str(d)]
-    environment = {**os.environ, **ONE_THREAD}  # read once, when numpy loads its BLAS
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=one_thread())
     return json.loads(done.stdout.splitlines()[-1])
 
 

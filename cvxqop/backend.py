@@ -13,12 +13,14 @@ from cvxqop.privacy.linear.options import Linear
 from cvxqop.problem.erm import ERM
 from cvxqop.settings import Settings
 from cvxqop.solve.cones import checks as cone_checks
-from cvxqop.solve.engines import conic, stotos
+from cvxqop.solve.engines import conic, released, stotos
 from cvxqop.solve.rest.prox import NotSplittable, splits
 
 __all__ = ["Backend"]
 
 STOTOS = "STOTOS"
+MANY_FEATURES = 500
+"""From here on a conic solver takes longer than the rest of a release."""
 STOTOS_OPTIONS = ("variant", "max_iter", "time_limit", "finish")
 LIMITS = cone_checks.LIMITS
 
@@ -62,7 +64,7 @@ class Backend:
         quadratic = erm.quadratic and not _touches(settings)
         rest = (erm.variables, erm.regulariser, erm.constraints)
         options = dict(settings.solver_options)
-        name = asked or (conic.default_solver(*rest) if quadratic else STOTOS)
+        name = asked or (_default(erm, options) if quadratic else STOTOS)
         taken = False
         if not quadratic and asked != STOTOS:
             split = splits(*rest)
@@ -140,6 +142,14 @@ def _installed(solver: str | None) -> str | None:
         listed = ", ".join(names.values())
         raise OptionError(f"solver={solver!r} is not installed; installed are {listed}.")
     return str(names[solver.upper()])
+
+
+def _default(erm: ERM, options: Mapping[str, Any]) -> str:
+    """The solver of a released quadratic: of many features the quickest that there is."""
+    rest = (erm.variables, erm.regulariser, erm.constraints)
+    if options or erm.dimension < MANY_FEATURES:
+        return conic.default_solver(*rest)
+    return released.quickest(*rest)
 
 
 def _touches(settings: Settings) -> bool:

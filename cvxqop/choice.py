@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from cvxqop.backend import Backend
 from cvxqop.case import Case
-from cvxqop.errors import CvxqopError
+from cvxqop.errors import CvxqopError, OptionError
 from cvxqop.plan import Candidate
 from cvxqop.privacy.gaussian.options import Gaussian
 from cvxqop.privacy.linear.options import Linear
@@ -35,8 +35,8 @@ most residuals are large.
 
 def choose(
     erm: ERM, settings: Settings, *, releases_quadratic: bool = False
-) -> tuple[Settings, tuple[Candidate, ...]]:
-    """The settings with the candidate of the smallest predicted risk, and all candidates.
+) -> tuple[Case, Backend, tuple[Candidate, ...]]:
+    """The case and the solver of the candidate of the smallest predicted risk, and all candidates.
 
     Settings that name a mechanism keep it, and there are no candidates then. A radius that was not
     given is settled here, too.
@@ -46,7 +46,8 @@ def choose(
     erm, settings
         What a plan is made of.
     releases_quadratic : bool
-        Leave out the linear mechanism, which releases no quadratic form.
+        The released quadratic form is what is wanted: leave out the linear mechanism, which
+        releases none, and solvers that see records.
 
     Raises
     ------
@@ -59,36 +60,59 @@ def choose(
     if settings.radius is None:
         settings = replace(settings, radius=default_radius(erm, settings))
     if settings.perturbation != "auto":
-        return settings, ()
+        backend = Backend.of(erm, settings)
+        return _case(erm, settings, backend, releases_quadratic), backend, ()
     failures: list[CvxqopError] = []
     candidates = []
+    backends: dict[bool, Backend] = {}
+    found: list[tuple[Case, Backend]] = []
     for perturbation in CANDIDATES:
         if releases_quadratic and isinstance(perturbation, Linear):
             continue
         trial = replace(settings, perturbation=perturbation)
+        # Of a squared loss only the linear mechanism lets a solver see the records.
+        sees_records = erm.quadratic and isinstance(perturbation, Linear)
         try:
-            backend = Backend.of(erm, trial)
-            case = Case.of(erm, trial, touches_records=backend.touches_records)
+            if sees_records not in backends:
+                backends[sees_records] = Backend.of(erm, trial)
+            case = _case(erm, trial, backends[sees_records], releases_quadratic)
         except CvxqopError as error:
             failures.append(error)
             candidates.append(Candidate(perturbation, reason=str(error)))
         else:
+            found.append((case, backends[sees_records]))
             candidates.append(Candidate(perturbation, case.mechanism))
-    usable = [one.mechanism for one in candidates if one.mechanism is not None]
-    if not usable:
+    if not found:
         raise failures[0]
     records = erm.n if settings.adjacency == "replace_one" else None
-    curvature = reference_curvature(usable, records)
-    radius = settings.distance
+    curvature = reference_curvature([case.mechanism for case, _ in found], records)
+    risks = [case.mechanism.predicted_risk(settings.distance, curvature) for case, _ in found]
+    predicted = iter(risks)
     candidates = [
-        replace(one, predicted_risk=one.mechanism.predicted_risk(radius, curvature))
-        if one.mechanism is not None
-        else one
+        one if one.mechanism is None else replace(one, predicted_risk=next(predicted))
         for one in candidates
     ]
-    ranked = [one for one in candidates if one.predicted_risk is not None]
-    best = min(ranked, key=lambda one: one.predicted_risk or 0.0)
-    return replace(settings, perturbation=best.perturbation), tuple(candidates)
+    case, backend = found[risks.index(min(risks))]
+    return case, backend, tuple(candidates)
+
+
+def _case(erm: ERM, settings: Settings, backend: Backend, releases_quadratic: bool) -> Case:
+    """The case that a solver goes with.
+
+    Raises
+    ------
+    OptionError
+        A quadratic form is to be released, and the solver works on records.
+    """
+    touches = backend.touches_records
+    if releases_quadratic and touches:
+        if not settings.corrects_anchor:
+            raise OptionError(
+                "solver_options: variant='plain' and 'svrg' work on the records; a private loss "
+                "is made from their quadratic form. Leave the variant out."
+            )
+        touches = False
+    return Case.of(erm, settings, touches_records=touches)
 
 
 def default_radius(erm: ERM, settings: Settings) -> float:

@@ -251,10 +251,8 @@ def prepare(
             problem, settings.private, settings.public, settings.adjacency, settings.declared
         )
         _cvxpy.claim_ids([problem.objective, *problem.constraints])
-        settings, candidates = choose(erm, settings)
-        backend = Backend.of(erm, settings)
-        case = Case.of(erm, settings, touches_records=backend.touches_records)
-        backend.check_ridge(erm, settings, case.mechanism.ridge)
+        case, backend, candidates = choose(erm, settings)
+        backend.check_ridge(erm, case.settings, case.mechanism.ridge)
     return case, backend, candidates
 
 
@@ -336,19 +334,13 @@ def _prepare_loss(
         erm = analysis.read(
             problem, settings.private, public=settings.public, adjacency=settings.adjacency
         )
-    settings, _ = choose(erm, settings, releases_quadratic=True)
-    if isinstance(settings.mechanism, Linear):
+    if settings.perturbation != "auto" and isinstance(settings.mechanism, Linear):
         raise OptionError(
             "perturbation: the linear mechanism leaves the curvature of the data as it is, so that "
             "no quadratic form can be released. Use 'wishart' or 'gaussian' here."
         )
-    backend = Backend.of(erm, settings)
-    if backend.touches_records and not settings.corrects_anchor:
-        raise OptionError(
-            "solver_options: variant='plain' and 'svrg' work on the records; a private loss is "
-            "made from their quadratic form. Leave the variant out."
-        )
-    return Case.of(erm, settings), backend
+    case, backend, _ = choose(erm, settings, releases_quadratic=True)
+    return case, backend
 
 
 class Reading(str):

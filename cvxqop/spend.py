@@ -8,6 +8,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from cvxpy.error import SolverError
 
 from cvxqop import _cvxpy
@@ -140,8 +141,15 @@ def _from_records(case: Case, backend: Backend) -> PrivateSolution:
     if backend.takes_records:
         _check_taken(erm, backend)
     draw, noise, sampling = case.draw()
-    smooth = perturbed(case.sums.whole(draw.curvature), draw.guard)
-    factor = draw.factor if len(draw.factor) == erm.dimension else None
+    factor: Array | None
+    if backend.over_cones or not case.erm.loss.records_are_drawn:  # these work on dense matrices
+        S, factor = draw.curvature, draw.factor
+    else:
+        S = draw.operator
+        factor = None if sp.issparse(S) else draw.factor
+    if len(draw.guard) != S.shape[0]:
+        S, factor = case.sums.whole(S), None
+    smooth = perturbed(S, draw.guard)
     try:
         theta = _within(case, backend, smooth, factor, sampling, release.accuracy)
     except AccuracyError as error:

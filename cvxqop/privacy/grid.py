@@ -59,13 +59,18 @@ class Grid:
         """value + noise on the grid; symmetric where both are."""
         if self.spacing == 0.0:
             return np.asarray(value + noise)
-        if self.before:
-            return np.asarray(self._rounded(value) + self._rounded(noise))
-        return self._rounded(value + noise)
+        if not self.before:
+            return self._rounded(value + noise)
+        total = self._rounded(value)
+        total += self._rounded(noise)
+        return total
 
     def _rounded(self, value: Array) -> Array:
         """Exact: dividing and multiplying by a power of two changes no digit."""
-        return np.asarray(self.spacing * np.rint(value / self.spacing))
+        result = np.asarray(value / self.spacing)
+        np.rint(result, out=result)
+        result *= self.spacing
+        return result
 
 
 def spacing(noise: float, sensitivity: float, entries: int) -> float:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from cvxqop.errors import CalibrationError
 from cvxqop.privacy.grid import Grid
@@ -16,7 +17,7 @@ from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.release import GaussianRelease
 from cvxqop.privacy.wishart.ensemble import Adjacency
 
-__all__ = ["Draw", "Mechanism", "Perturbation", "Sensitivity", "reference_curvature"]
+__all__ = ["Draw", "Mechanism", "Perturbation", "RidgeDraw", "Sensitivity", "reference_curvature"]
 
 Array = npt.NDArray[np.float64]
 
@@ -140,6 +141,11 @@ class Draw(Protocol):
         ...
 
     @property
+    def operator(self) -> Any:
+        """S for products and sums: a sparse array where it is a multiple of I, else itself."""
+        ...
+
+    @property
     def factor(self) -> Array:
         """A factor of S where S is positive definite: S = factor factor'."""
         ...
@@ -239,6 +245,42 @@ class Perturbation:
         """S, shape (d, d), exactly symmetric."""
         S = self.factor @ self.factor.T
         return np.asarray(0.5 * (S + S.T))
+
+    @property
+    def operator(self) -> Array:
+        """S."""
+        return self.curvature
+
+
+@dataclass(frozen=True)
+class RidgeDraw:
+    """One draw with S = μI, which need not be formed, and the linear guard a.
+
+    Examples
+    --------
+    >>> draw = RidgeDraw(2.0, 3, np.zeros(3))
+    >>> (draw.operator @ np.ones(3)).tolist(), draw.operator.nnz, draw.curvature.shape
+    ([2.0, 2.0, 2.0], 3, (3, 3))
+    """
+
+    ridge: float
+    side: int
+    guard: Array
+
+    @property
+    def curvature(self) -> Array:
+        """S as an array, shape (d, d)."""
+        return self.ridge * np.eye(self.side)
+
+    @property
+    def operator(self) -> Any:
+        """S as a sparse array."""
+        return self.ridge * sp.eye_array(self.side, format="csr")
+
+    @property
+    def factor(self) -> Array:
+        """√μ I."""
+        return math.sqrt(self.ridge) * np.eye(self.side)
 
 
 def reference_curvature(mechanisms: Sequence[Mechanism], records: int | None) -> float:

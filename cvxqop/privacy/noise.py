@@ -17,7 +17,7 @@ from scipy.special import gammainccinv, gammaincinv, ndtri
 
 from cvxqop.errors import OptionError
 
-__all__ = ["Noise", "Randomness", "SecureNoise", "SeededNoise"]
+__all__ = ["Noise", "Randomness", "SecureNoise", "SeededNoise", "strictly_lower"]
 
 Array = npt.NDArray[np.float64]
 
@@ -91,6 +91,27 @@ class SeededNoise:
 
     def chisquare(self, df: npt.ArrayLike) -> Array:
         return np.asarray(self._generator.chisquare(np.asarray(df, dtype=np.float64)))
+
+
+BLOCK = 2**20
+"""Variates that are drawn at once."""
+
+
+def strictly_lower(noise: Noise, dimension: int) -> Array:
+    """A matrix of independent N(0, 1) variates below the diagonal, row by row, and of zeros.
+
+    Examples
+    --------
+    >>> T = strictly_lower(SecureNoise(), 3)
+    >>> T.shape, bool(np.all(np.triu(T) == 0.0))
+    ((3, 3), True)
+    """
+    T = np.zeros((dimension, dimension))
+    rows = max(1, BLOCK // dimension)
+    for first in range(0, dimension, rows):
+        below = np.tri(min(rows, dimension - first), dimension, first - 1, dtype=np.bool_)
+        T[first : first + rows][below] = noise.standard_normal(int(np.count_nonzero(below)))
+    return T
 
 
 @dataclass

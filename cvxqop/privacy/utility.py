@@ -7,6 +7,7 @@ choice is private, because the scale of the noise is calibrated exactly afterwar
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,9 @@ __all__ = [
 ]
 
 Array = npt.NDArray[np.float64]
+
+SETTLED = 3e-3
+"""Error of log δ at which the search for c stops: c is then known to a part in a thousand."""
 
 LARGEST_NU = 1e6
 """Largest ν of :func:`cvxqop.privacy.wishart.ensemble.calibrate`."""
@@ -213,13 +217,15 @@ def choose_wishart(
         nus = np.array([degrees_of_freedom - dimension + 1.0])
     shares = np.linspace(0.15, 0.9, 6) if guard_ratio > 0.0 else np.zeros(1)
     single = adjacency == "replace_one" and quadratic
+    near = None
     for _ in range(2):
         nu, share = (v.ravel() for v in np.meshgrid(nus, shares, indexing="ij"))
-        c = _approximate_c(epsilon, delta, nu, np.hypot(share * room, release_mu), single)
+        c = _approximate_c(epsilon, delta, nu, np.hypot(share * room, release_mu), single, near)
         risk = (nu + dimension - 1.0) / c
         if guard_ratio > 0.0:
             risk += guard_ratio**2 * dimension * c / ((share * room) ** 2 * (nu - 2.0))
         best = int(np.argmin(risk))
+        near = float(c[best] / np.sqrt(nu[best]))
         nus = (
             2.0 + (nu[best] - 2.0) * np.array([0.65, 0.8, 1.0, 1.25, 1.5]) if len(nus) > 1 else nus
         )
@@ -233,28 +239,45 @@ def choose_wishart(
     )
 
 
-def _approximate_c(epsilon: float, delta: float, nu: Array, mu: Array, replace: bool) -> Array:
-    """c with δ(ε) ≈ δ for many (ν, μ) at once: a few secant steps on log δ against log c."""
-    full = np.full_like(nu, epsilon)
+def _approximate_c(
+    epsilon: float, delta: float, nu: Array, mu: Array, replace: bool, near: float | None = None
+) -> Array:
+    """c with δ(ε) ≈ δ for many (ν, μ) at once: a few secant steps on log δ against log c.
 
-    def log_excess(log_c: Array) -> Array:
+    ``near`` is c/√ν of a neighbour, to start from.
+    """
+
+    def log_excess(log_c: Array, at: Any) -> Array:
         c = np.exp(log_c)
-        loss = Loss("add", True, c, nu, positive=False)
-        together = np.hypot(mu, c / np.sqrt(2.0 * nu)) if replace else mu
-        value = one_sided(loss, full, together, 6)
+        loss = Loss("add", True, c, nu[at], positive=False)
+        together = np.hypot(mu[at], c / np.sqrt(2.0 * nu[at])) if replace else mu[at]
+        value = one_sided(loss, np.full_like(c, epsilon), together, 6)
         return np.asarray(np.log(np.maximum(value, 1e-320) / delta))
 
-    start = np.sqrt(np.maximum(gaussian_mu(epsilon, delta) ** 2 - mu**2, 1e-6 * mu**2))
     limit = np.log(2.0 * np.maximum(gammaincinv(0.5 * nu, delta), 1e-300))  # P(h ≤ c) = δ
-    log_c = np.minimum(np.log(0.6 * start * np.sqrt(nu if replace else 2.0 * nu)), limit - 0.1)
-    value = log_excess(log_c)
-    step = np.full_like(nu, -0.3)
+    if near is None:
+        # The Gaussian limit, and how far c was found to lie below it.
+        total = gaussian_mu(epsilon, delta)
+        own = np.sqrt(np.maximum(total**2 - mu**2, 1e-6 * mu**2))
+        y = max(epsilon / total - 0.5 * total, 0.0) * np.sqrt(2.0 / nu)
+        below = own / total * (0.2 + 0.4 * y) * y * (1.0 if replace else 1.45)
+        log_c = np.log(own * np.sqrt(nu if replace else 2.0 * nu)) - below
+    else:
+        log_c = np.log(near * np.sqrt(nu))
+    log_c = np.minimum(log_c, limit - 0.1)
+    at = np.arange(len(nu))
+    value = log_excess(log_c, at)
+    step = np.where(value > 0.0, -0.05, 0.05)
+    step = np.minimum(step, limit - 0.01 - log_c)
     for _ in range(6):
-        after = log_excess(log_c + step)
-        slope = np.maximum((after - value) / step, 1.0)
-        log_c, value = log_c + step, after
-        step = np.minimum(np.clip(-value / slope, -1.0, 0.5), limit - log_c)
-        step = np.where(np.abs(step) < 1e-4, -1e-4, step)
-    return np.asarray(
-        np.exp(log_c - np.maximum(value, 0.0))
-    )  # what has not settled is made unattractive
+        moved = step[at]
+        after = log_excess(log_c[at] + moved, at)
+        slope = np.maximum((after - value[at]) / moved, 1.0)
+        log_c[at], value[at] = log_c[at] + moved, after
+        moved = np.minimum(np.clip(-after / slope, -1.0, 0.5), limit[at] - log_c[at])
+        step[at] = np.where(np.abs(moved) < 1e-4, -1e-4, moved)
+        at = np.flatnonzero(np.abs(value) > SETTLED)
+        if not at.size:
+            break
+    # What has not settled is made unattractive.
+    return np.asarray(np.exp(log_c - np.maximum(value, 0.0)))

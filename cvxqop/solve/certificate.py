@@ -26,9 +26,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky
 from scipy.linalg.lapack import dtrtrs
 
@@ -58,13 +60,18 @@ class Curvature:
     Parameters
     ----------
     M : (D, D) array
-        Symmetric positive definite.
+        Symmetric positive definite; a sparse array is diagonal.
     factor : (D, D) array or None
         Its lower Cholesky factor, where the caller has it.
     """
 
-    M: Array
+    M: Any
     factor: Array | None = None
+
+    @cached_property
+    def _diagonal(self) -> Array | None:
+        """The diagonal of M where that is all there is."""
+        return np.asarray(self.M.diagonal()) if sp.issparse(self.M) else None
 
     @cached_property
     def _factor(self) -> Array:
@@ -80,6 +87,8 @@ class Curvature:
     @cached_property
     def least(self) -> float:
         """m ≤ λ_min(M), rounded down; 0 if M is singular to working precision."""
+        if self._diagonal is not None:
+            return max(0.0, float(np.min(self._diagonal)))
         d = len(self.M)
         if not np.all(np.isfinite(self.M)):
             return 0.0
@@ -118,6 +127,9 @@ class Curvature:
 
     def dual_norm(self, r: Array) -> float:
         """Upper bound on ‖r‖_{M⁻¹}."""
+        if self._diagonal is not None:
+            size = float(np.linalg.norm(r / np.sqrt(self._diagonal)))
+            return size * (1.0 + (len(r) + 4) * EPS)
         half = dtrtrs(self._factor, r, lower=1)[0]
         size = float(np.sqrt(half @ half))
         # M ⪰ LL' − rounding I, and the triangular solve has an error of the same kind.

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import cvxpy as cp
 from cvxpy import settings
@@ -18,7 +18,16 @@ from cvxpy import settings
 from cvxqop import _cvxpy
 from cvxqop.errors import OptionError
 
-__all__ = ["TIGHT", "attempt", "check_silent", "compiled", "compiles", "run"]
+__all__ = [
+    "TIGHT",
+    "Compiled",
+    "attempt",
+    "check_silent",
+    "compiled",
+    "compiles",
+    "installed",
+    "run",
+]
 
 TIGHT: Mapping[str, Mapping[str, Any]] = {
     "CLARABEL": {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10},
@@ -74,28 +83,52 @@ def attempt(problem: cp.Problem, solver: str, options: Mapping[str, Any]) -> tup
     return str(solution.status), solution
 
 
+@functools.cache
+def installed() -> tuple[str, ...]:
+    """Names of CVXPY's installed solvers: looked for once, since the search imports them."""
+    return tuple(cp.installed_solvers())
+
+
 def run(problem: cp.Problem, solver: str, options: Mapping[str, Any]) -> Any:
     """CVXPY's chain by hand: compile, solve, translate the solution back.
 
     Only the solver itself runs beside other threads; CVXPY's trees and filters of warnings are
     shared.
     """
-    if solver == "SCS" and not problem.constraints:
-        theta = problem.variables()[0]
-        problem = cp.Problem(problem.objective, [cp.sum(theta) * 0 <= 1])
-    with _cvxpy.SHARED:
-        if solver == "HIGHS":
-            _introduce_highs()
-        data, chain, inverse_data = compiled(problem, solver)
-    raw = chain.solve_via_data(
-        problem,
-        data,
-        warm_start=False,
-        verbose=False,
-        solver_opts={**QUIET.get(solver, {}), **options},
-    )
-    with _cvxpy.SHARED:
-        return chain.invert(raw, inverse_data)
+    return Compiled.of(problem, solver).solve(options)
+
+
+class Compiled(NamedTuple):
+    """A problem as a solver reads it, to be solved once."""
+
+    problem: cp.Problem
+    solver: str
+    data: Any
+    chain: Any
+    inverse_data: Any
+
+    @classmethod
+    def of(cls, problem: cp.Problem, solver: str) -> Compiled:
+        """Raises whatever CVXPY does where the solver cannot take the problem."""
+        if solver == "SCS" and not problem.constraints:
+            theta = problem.variables()[0]
+            problem = cp.Problem(problem.objective, [cp.sum(theta) * 0 <= 1])
+        with _cvxpy.SHARED:
+            if solver == "HIGHS":
+                _introduce_highs()
+            return cls(problem, solver, *compiled(problem, solver))
+
+    def solve(self, options: Mapping[str, Any]) -> Any:
+        """The solution; raises whatever the solver does."""
+        raw = self.chain.solve_via_data(
+            self.problem,
+            self.data,
+            warm_start=False,
+            verbose=False,
+            solver_opts={**QUIET.get(self.solver, {}), **options},
+        )
+        with _cvxpy.SHARED:
+            return self.chain.invert(raw, self.inverse_data)
 
 
 def compiles(problem: cp.Problem, solver: str) -> bool:

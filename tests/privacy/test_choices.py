@@ -25,7 +25,12 @@ def calibrated(quadratic, rank):
     )  # fmt: skip
     mechanisms = [Wishart(), Linear()]
     mechanisms += [Gaussian()] if quadratic or rank == 1 else []
-    return [m.calibrate(1.0, 1e-6, bounds, accuracy=1e-6) for m in mechanisms]
+    # Anew, and not as it is remembered of other constants.
+    anew = [type(m).calibrate.__wrapped__ for m in mechanisms]
+    return [
+        calibrate(m, 1.0, 1e-6, bounds, accuracy=1e-6)
+        for calibrate, m in zip(anew, mechanisms, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("rank", [1, 2])

@@ -24,6 +24,7 @@ from cvxqop.privacy.grid import ENLARGED, Grid, spacing
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.release import RELEASE_PART, GaussianRelease
+from cvxqop.privacy.remembered import remembered
 from cvxqop.privacy.shares import checked_shares, gaussian_shares, quadratic_risk, repair_risk
 
 __all__ = ["CalibratedGaussian", "Gaussian"]
@@ -103,6 +104,7 @@ class Gaussian:
         if self.shares is not None:
             object.__setattr__(self, "shares", checked_shares(self.shares, self.stages))
 
+    @remembered
     def calibrate(
         self,
         epsilon: float,

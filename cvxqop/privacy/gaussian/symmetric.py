@@ -7,8 +7,9 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import eigh
 
-from cvxqop.privacy.noise import Noise
+from cvxqop.privacy.noise import Noise, strictly_lower
 
 __all__ = ["SymmetricDraw", "repaired", "symmetric_noise"]
 
@@ -35,6 +36,11 @@ class SymmetricDraw:
         """a, the guard of the first stage."""
         return self.guards[0]
 
+    @property
+    def operator(self) -> Array:
+        """S."""
+        return self.curvature
+
     @cached_property
     def factor(self) -> Array:
         """Lower triangular T with TT' = S.
@@ -57,9 +63,8 @@ def symmetric_noise(noise: Noise, dimension: int) -> Array:
     >>> N.shape, bool(np.array_equal(N, N.T))
     ((3, 3), True)
     """
-    below = np.tril_indices(dimension, -1)
-    N = np.zeros((dimension, dimension))
-    N[below] = np.sqrt(0.5) * noise.standard_normal(len(below[0]))
+    N = strictly_lower(noise, dimension)
+    N *= np.sqrt(0.5)
     N += N.T
     np.fill_diagonal(N, noise.standard_normal(dimension))
     return N
@@ -80,15 +85,20 @@ def repaired(hessian: Array, level: float, curvature: str) -> Array:
 
     Examples
     --------
-    >>> repaired(np.diag([-1.0, 5.0]), 2.0, "floor").tolist()
+    >>> repaired(np.diag([-1.0, 5.0]), 2.0, "floor").round(12).tolist()
     [[2.0, 0.0], [0.0, 5.0]]
     >>> repaired(np.diag([-1.0, 5.0]), 2.0, "ridge").tolist()
     [[2.0, 0.0], [0.0, 8.0]]
     """
     if curvature == "ridge":
         least = float(np.linalg.eigvalsh(hessian)[0])
-        return np.asarray(hessian + max(0.0, level - least) * np.eye(len(hessian)))
-    values, vectors = np.linalg.eigh(hessian)
-    low = values < level
-    raised = (vectors[:, low] * (level - values[low])) @ vectors[:, low].T
-    return np.asarray(hessian + 0.5 * (raised + raised.T))
+        result = hessian.copy()
+        result[np.diag_indices(len(result))] += max(0.0, level - least)
+        return result
+    values, vectors = eigh(hessian.T, driver="evd", check_finite=False)
+    below = int(np.searchsorted(values, level))
+    low = vectors[:, :below] * np.sqrt(level - values[:below])
+    del vectors
+    result = low @ low.T
+    result += hessian
+    return np.asarray(0.5 * (result + result.T))

@@ -13,11 +13,11 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 
 from cvxqop.errors import CalibrationError
 from cvxqop.privacy.accounting.oscillator import LARGEST, edge, log_density
-from cvxqop.privacy.accounting.profile import check_privacy, gaussian_mu
+from cvxqop.privacy.accounting.profile import approximate_mu, check_privacy, gaussian_mu
+from cvxqop.privacy.accounting.root import increasing_root
 from cvxqop.privacy.gaussian.truncated import CalibratedTruncatedGaussian, shift_profile
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.release import GaussianRelease
@@ -80,8 +80,7 @@ def calibrate_truncated(
         value = float(shift_profile(left, mu * math.sqrt(share), linear, sensitivity.adjacency))
         return math.log(max(value, 1e-320) / ((1.0 - TAIL_SHARE) * delta))
 
-    start_at = -math.log(gaussian_mu(left, delta))
-    mu = math.exp(-_decreasing_root(lambda x: excess(-x), start_at, 1e-6))
+    mu = math.exp(_below_root(excess, math.log(gaussian_mu(left, delta)) - 0.05))
     guard = moved / (mu * math.sqrt(1.0 - share)) * MORE if moved > 0.0 else 0.0
     scale = F / (mu * math.sqrt(share)) * MORE
     start = CalibratedTruncatedGaussian(
@@ -96,33 +95,24 @@ def calibrate_truncated(
     def at(steps: float) -> CalibratedTruncatedGaussian:
         return replace(start, ridge=floor + sensitivity.smoothness + scale * steps)
 
-    def log_excess(steps: float) -> float:
-        return math.log(max(float(at(steps).profile(epsilon)), 1e-320) / delta)
+    def log_excess(less: float) -> float:
+        return math.log(max(float(at(-less).profile(epsilon)), 1e-320) / delta)
 
     d = sensitivity.dimension
     low = edge(d) if d <= LARGEST else math.sqrt(2.0 * d)
-    return at(_decreasing_root(log_excess, low + 0.5, 1e-6, low))
+    steps = _steps(*_tail_table(d), sensitivity.smoothness / scale, TAIL_SHARE * delta, d)
+    return at(-_below_root(log_excess, -steps, -low))
 
 
-def _decreasing_root(
-    function: Callable[[float], float], start: float, tolerance: float, low: float = -math.inf
-) -> float:
-    """A point just right of the root of a decreasing function, where it is at most zero.
+def _below_root(function: Callable[[float], float], start: float, high: float = math.inf) -> float:
+    """A point within 1e-6 of the root of an increasing function, where it is at most zero.
 
-    ``low`` bounds the search from below and is returned if the function is negative there.
+    ``high`` where the function is negative there.
     """
-    right, step = start, 0.5
-    while function(right) > 0.0:
-        right, step = right + step, 2.0 * step
-    left, step = max(right - step, low), 2.0 * step
-    while function(left) <= 0.0:
-        if left == low:
-            return low
-        left, step = max(left - step, low), 2.0 * step
-    root = float(brentq(function, left, right, xtol=tolerance, rtol=1e-12))
-    step = tolerance
+    found, _ = increasing_root(function, start, 0.01, low=-1e6, high=high)
+    root, step = (-1e6 if found is None else found - 1e-8), 1e-8
     while function(root) > 0.0:
-        root, step = root + step, 2.0 * step
+        root, step = root - step, 2.0 * step
     return root
 
 
@@ -135,29 +125,26 @@ def _choose(
     hops = 2.0 if replaced else 1.0
     moved = hops * sensitivity.anchor_gradient
     shares = np.linspace(0.04, 0.96, 24) if moved > 0.0 else np.ones(1)
-    t, log_tail = _tail_table(d)
-    best = (math.inf, L, 1.0)
     parts = np.concatenate([np.geomspace(0.01, 0.1, 5), np.linspace(0.15, 0.95, 17)])
     by_epsilon = 1.0 / np.expm1(np.minimum(parts * epsilon / hops, 7.0))
-    for floor in L * np.concatenate([by_epsilon, np.geomspace(1e-3, 1.0, 7)]):
-        left = epsilon - hops * math.log1p(L / floor)
-        if left <= 0.02 * epsilon:
-            continue
-        total = gaussian_mu(left, max(0.5 * (1.0 - TAIL_SHARE) * delta, 1e-300))
-        room = math.sqrt(max(total**2 - release_mu**2, 0.01 * total**2))
-        size = math.sqrt(2.0) * F if replaced else F
-        scales = size / (room * np.sqrt(shares))
-        steps = np.array([_steps(t, log_tail, L / s, TAIL_SHARE * delta, d) for s in scales])
-        ridge = floor + L + scales * steps
-        risk = 0.5 * radius**2 * ridge
-        if moved > 0.0:
-            guard = moved / (room * np.sqrt(1.0 - shares))
-            bulk = np.sqrt(np.maximum(ridge**2 - 2.0 * d * scales**2, 0.0))
-            risk = risk + guard**2 * d / (ridge + bulk)
-        at = int(risk.argmin())
-        if risk[at] < best[0]:
-            best = (float(risk[at]), float(floor), float(shares[at]))
-    return best[1], best[2]
+    floor = L * np.concatenate([by_epsilon, np.geomspace(1e-3, 1.0, 7)])
+    left = epsilon - hops * np.log1p(L / floor)
+    floor, left = floor[left > 0.02 * epsilon, None], left[left > 0.02 * epsilon]
+    total = approximate_mu(left, max(0.5 * (1.0 - TAIL_SHARE) * delta, 1e-300))
+    room = np.sqrt(np.maximum(total**2 - release_mu**2, 0.01 * total**2))[:, None]
+    scales = F * (math.sqrt(2.0) if replaced else 1.0) / (room * np.sqrt(shares))
+    # The steps depend on the width of an interval alone: they are looked up.
+    widths = L / np.geomspace(scales.max(), scales.min(), 40)
+    tail = _tail_table(d)
+    steps = [_steps(*tail, float(width), TAIL_SHARE * delta, d) for width in widths]
+    ridge = floor + L + scales * np.interp(np.log(L / scales), np.log(widths), steps)
+    risk = 0.5 * radius**2 * ridge
+    if moved > 0.0:
+        guard = moved / (room * np.sqrt(1.0 - shares))
+        bulk = np.sqrt(np.maximum(ridge**2 - 2.0 * d * scales**2, 0.0))
+        risk = risk + guard**2 * d / (ridge + bulk)
+    row, column = divmod(int(risk.argmin()), len(shares))
+    return float(floor[row, 0]), float(shares[column])
 
 
 @lru_cache(maxsize=16)

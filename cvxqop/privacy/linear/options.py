@@ -15,7 +15,6 @@ two, and only the part of a in there can meet it: χ with r or 2r degrees of fre
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -24,12 +23,11 @@ import numpy.typing as npt
 
 from cvxqop.errors import CalibrationError, OptionError
 from cvxqop.privacy.accounting.profile import check_privacy
-from cvxqop.privacy.grid import Grid
-from cvxqop.privacy.linear.profile import largest_shift, linear_profile
-from cvxqop.privacy.mechanism import Perturbation, Sensitivity
-from cvxqop.privacy.noise import Noise
+from cvxqop.privacy.linear.calibrated import CalibratedLinear
+from cvxqop.privacy.linear.profile import approximate_shift, largest_shift
+from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.release import GaussianRelease
-from cvxqop.privacy.utility import predicted_risk
+from cvxqop.privacy.remembered import remembered
 
 __all__ = ["CalibratedLinear", "Linear"]
 
@@ -110,7 +108,7 @@ class Linear:
             If clip is "anchor" and G0 is 0.
         """
         if self.clip != "anchor":
-            return self.clip
+            return None if self.clip is None else float(self.clip)
         if not anchor_gradient > 0.0:
             raise CalibrationError(
                 "Linear: clip='anchor' clips at the bound on a record's gradient at the anchor, "
@@ -118,6 +116,7 @@ class Linear:
             )
         return float(anchor_gradient)
 
+    @remembered
     def calibrate(
         self,
         epsilon: float,
@@ -177,144 +176,6 @@ class Linear:
         return found
 
 
-@dataclass(frozen=True)
-class CalibratedLinear:
-    """Linear objective perturbation with its noise fixed. All of its numbers are public.
-
-    Attributes
-    ----------
-    sensitivity : Sensitivity
-        The bounds that it was calibrated for.
-    gradient : float
-        G, over the constraint set.
-    ridge : float
-        μ: S = μI.
-    guard_scale : float
-        s_a, the standard deviation of each entry of the linear term.
-    release : GaussianRelease or None
-        The release composed with it.
-    clip : float or None
-        ζ of LOP-Clip.
-    calibration : {"exact", "classic"}
-        Where the numbers come from; the profile is exact for both.
-    """
-
-    sensitivity: Sensitivity
-    gradient: float
-    ridge: float
-    guard_scale: float
-    release: GaussianRelease | None = None
-    clip: float | None = None
-    calibration: str = "exact"
-
-    @property
-    def title(self) -> str:
-        """Name of the mechanism."""
-        return "linear objective perturbation"
-
-    @property
-    def mean_curvature(self) -> float:
-        """μ, the ridge."""
-        return self.ridge
-
-    @property
-    def gdp_mu(self) -> float | None:
-        """None: the determinants are not Gaussian."""
-        return None
-
-    @property
-    def freedom(self) -> int:
-        """Dimension of the space in which the direction of the shift may depend on the output."""
-        s = self.sensitivity
-        held = 1 if s.hessian_rank == 1 else s.gradient_range
-        if held is None:
-            return s.dimension
-        return min(s.dimension, 2 * held if self._replaced else held)
-
-    @property
-    def shift(self) -> float:
-        """Largest change of a: G for add_remove, 2G for replace_one."""
-        return (2.0 if self._replaced else 1.0) * self.gradient
-
-    @property
-    def paid(self) -> float:
-        """ρ log(1 + L/μ), what the determinants take from ε."""
-        s = self.sensitivity
-        return s.hessian_rank * math.log1p(s.smoothness / self.ridge) * (1.0 + 2.0**-50)
-
-    @property
-    def _replaced(self) -> bool:
-        return self.sensitivity.adjacency == "replace_one"
-
-    def profile(self, epsilon: npt.ArrayLike) -> Array:
-        """δ(ε) of this mechanism, rounded up."""
-        left = np.asarray(epsilon, dtype=np.float64) - self.paid
-        return linear_profile(
-            left,
-            self.shift / self.guard_scale * (1.0 + 2.0**-50),
-            self.freedom,
-            mu_release=self.release.mu if self.release else 0.0,
-        )
-
-    def excess_risk_bound(self, radius: float) -> float:
-        """½ μ D0² + s_a² d/(2μ) ≥ E J(θ_pert) − J(θ̂) for ‖θ̂ − θ0‖ ≤ D0, exact solve (Theorem 13).
-
-        J is the objective with the clipped loss where there is a clip.
-        """
-        return 0.5 * self.ridge * radius**2 + (
-            0.5 * self.guard_scale**2 * self.sensitivity.dimension / self.ridge
-        )
-
-    def predicted_risk(self, radius: float, curvature: float) -> float:
-        """Prediction of the risk, see :func:`cvxqop.privacy.utility.predicted_risk`."""
-        d = self.sensitivity.dimension
-        return predicted_risk(
-            ridge=self.ridge,
-            spread=0.0,
-            guard_scale=self.guard_scale,
-            dimension=d,
-            radius=radius,
-            curvature=curvature,
-        )
-
-    def draw(self, noise: Noise) -> Perturbation:
-        """S = μI, and a from a fresh stream."""
-        d = self.sensitivity.dimension
-        root = math.nextafter(math.sqrt(self.ridge), math.inf)
-        return Perturbation(root * np.eye(d), self.guard_scale * noise.standard_normal(d))
-
-    @property
-    def grids(self) -> tuple[Grid, ...]:
-        """None: no quadratic is released."""
-        return ()
-
-    def repair(self, hessian: Array, gradients: Sequence[Array]) -> Array:
-        """H̃ as it is: S is positive definite."""
-        return hessian
-
-    def describe(self) -> dict[str, Any]:
-        """The public numbers, for plans and solutions."""
-        return {
-            "ensemble": "linear",
-            "calibration": self.calibration,
-            "gradient": self.gradient,
-            "clip": self.clip,
-            "ridge": self.ridge,
-            "guard_scale": self.guard_scale,
-            "mean_curvature": self.mean_curvature,
-            "release_scale": self.release.scale if self.release else 0.0,
-        }
-
-    def summary(self) -> tuple[tuple[str, str], ...]:
-        """The noise in words: (heading, text) of each line."""
-        clip = f", clipped at ζ = {self.clip:g}" if self.clip is not None else ""
-        return (
-            ("mechanism", f"{self.title}, S = μI ({self.calibration})"),
-            ("noise", f"s_a = {self.guard_scale:.6g} for gradients up to {self.gradient:g}{clip}"),
-            ("ridge", f"μ = {self.ridge:.6g}"),
-        )
-
-
 def _exact(
     start: CalibratedLinear, epsilon: float, delta: float, radius: float
 ) -> CalibratedLinear:
@@ -322,31 +183,37 @@ def _exact(
 
     The release is left out of the search, where it matters little and costs a quadrature a trial.
     """
-    L, rank = start.sensitivity.smoothness, start.sensitivity.hessian_rank
+    L, rank, d = start.sensitivity.smoothness, start.sensitivity.hessian_rank, start.freedom
+    mu_release = start.release.mu if start.release else 0.0
 
-    def at(part: float, mu_release: float = 0.0) -> CalibratedLinear:
-        """The mechanism whose determinants take that part of ε; never less ridge than e^−7 L.
+    def ridge(part: Any) -> Any:
+        """Where the determinants take that part of ε; never less than e^−7 L.
 
         A millionth of what one record can have hardly shows, and keeps the problem well-posed.
         """
-        paid = min(part * epsilon / rank, 7.0)
-        trial = replace(start, ridge=L / math.expm1(paid) * UP)
-        left = epsilon - trial.paid
-        v = largest_shift(left, delta, start.freedom, mu_release=mu_release)
+        return L / np.expm1(np.minimum(part * epsilon / rank, 7.0)) * UP
+
+    def at(part: float) -> CalibratedLinear:
+        trial = replace(start, ridge=float(ridge(part)))
+        v = largest_shift(epsilon - trial.paid, delta, d, mu_release=mu_release)
         return replace(trial, guard_scale=start.shift / v * UP if v > 0.0 else math.inf)
 
     parts = np.concatenate([np.geomspace(1e-6, 0.1, 9), np.linspace(0.2, 0.95, 7)])
     for _ in range(2):
-        risks = [at(float(part)).excess_risk_bound(radius) for part in parts]
-        best = int(np.argmin(risks))
+        left = epsilon - rank * np.log1p(L / ridge(parts))
+        scales = start.shift / approximate_shift(left, delta, d)
+        trials = (
+            replace(start, ridge=float(mu), guard_scale=float(scale))
+            for mu, scale in zip(ridge(parts), scales, strict=True)
+        )
+        best = int(np.argmin([trial.excess_risk_bound(radius) for trial in trials]))
         chosen = float(parts[best])
         ends = parts[max(best - 1, 0)], parts[min(best + 1, len(parts) - 1)]
         parts = np.geomspace(*ends, 8)
-    mu_release = start.release.mu if start.release else 0.0
-    result = at(chosen, mu_release)
+    result = at(chosen)
     while math.isinf(result.guard_scale):  # no room for the release there: leave it more
         chosen *= 0.5
-        result = at(chosen, mu_release)
+        result = at(chosen)
     while float(result.profile(epsilon)) > delta:
         result = replace(result, guard_scale=result.guard_scale * (1.0 + 1e-12))
     return result

@@ -16,24 +16,26 @@ Gaussian mechanisms composed with it (linear guard, release).
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 from scipy.special import gammaincinv
 
 from cvxqop.errors import CalibrationError
 from cvxqop.privacy.accounting.profile import check_privacy, gaussian_mu
 from cvxqop.privacy.accounting.quadrature import converged
-from cvxqop.privacy.noise import Noise
+from cvxqop.privacy.accounting.root import increasing_root
+from cvxqop.privacy.noise import Noise, strictly_lower
 from cvxqop.privacy.wishart.loss import Direction, Loss, one_sided, replace_quadratic
 
 __all__ = ["Adjacency", "calibrate", "profile", "sample_factor"]
 
 Array = npt.NDArray[np.float64]
 Adjacency = Literal["replace_one", "add_remove"]
+
+REPLACE_TOLERANCE = 1e-9
+"""Relative error that the double integrals of replace_one aim at; it is added to them."""
 
 
 def _evaluate(
@@ -117,7 +119,7 @@ def profile(
             raise ValueError("direction belongs to adjacency='add_remove'.")
         if quadratic:
             delta = converged(
-                lambda n: _evaluate(flat, c, nu, mu, "replace", True, n), tolerance=1e-9
+                lambda n: _evaluate(flat, c, nu, mu, "replace", True, n), 10, REPLACE_TOLERANCE
             )
         else:
             delta = np.array(
@@ -196,90 +198,56 @@ def calibrate(
     check_privacy(epsilon, delta)
     if not 2.0 < nu <= 1e6:
         raise CalibrationError(f"nu = m − d + 1 must lie in (2, 1e6], got {nu!r}.")
-    return _calibrate(
-        float(epsilon), float(delta), float(nu), adjacency, quadratic, float(mu), guess
-    )
 
-
-@lru_cache(maxsize=256)
-def _calibrate(
-    epsilon: float,
-    delta: float,
-    nu: float,
-    adjacency: Adjacency,
-    quadratic: bool,
-    mu: float,
-    guess: float | None,
-) -> float:
     def log_excess(log_c: float) -> float:
         """log δ(ε)/δ by a fast rule, to find c; the verified profile has the last word."""
         value = _fast(epsilon, float(np.exp(log_c)), nu, adjacency, quadratic, mu)
         return float(np.log(max(value, 1e-320) / delta))
 
-    low, high = _bracket(log_excess, epsilon, delta, nu, mu, guess)
-    slope = 1.0
-    root = float(brentq(log_excess, low, high, xtol=1e-6, rtol=1e-6)) if low < high else high
-    before = root - 1e-7, log_excess(root - 1e-7)
-    gap = log_excess(root)
-    for attempt in range(30):
-        if attempt <= 7 and abs(gap - before[1]) > 1e-12:
-            slope = max(1.0, (gap - before[1]) / (root - before[0]))
-        if attempt > 0:
-            before = root, gap
-            step = (gap + 5e-10) / slope
-            if attempt > 7:  # the profile is too rough for the secant: retreat faster and faster
-                step = max(step, 1e-10 * 4.0 ** (attempt - 7))
-            root = min(root - step, high)
+    high = _largest(delta, nu)
+    found, slope = increasing_root(log_excess, *_start(epsilon, delta, nu, guess), high=high)
+    if found is None:
+        raise CalibrationError(
+            f"The guard and the release alone spend delta = {delta!r} at epsilon = {epsilon!r}: "
+            f"lower their share mu = {mu!r}."
+        )
+    rounded = REPLACE_TOLERANCE if adjacency == "replace_one" and quadratic else 0.0
+    slope = max(slope, 1.0)
+    root = min(found - (rounded + 5e-10) / slope, high)
+    before = root, 0.0
+    for attempt in range(31):
         c = float(np.exp(root))
         delta_c = profile(epsilon, c, nu, adjacency=adjacency, quadratic=quadratic, mu=mu)
         gap = float(np.log(max(float(delta_c), 1e-320) / delta))
         if gap <= -1e-10 and (gap > -1.5e-9 or root >= high or attempt > 7):
             return float(np.exp(-root)) * (1.0 + 1e-15)
+        if 0 < attempt <= 7 and abs(gap - before[1]) > 1e-12:
+            slope = max(1.0, (gap - before[1]) / (root - before[0]))
+        before = root, gap
+        step = (gap + 5e-10) / slope
+        if attempt > 7:  # the profile is too rough for the secant: retreat faster and faster
+            step = max(step, 1e-10 * 4.0 ** (attempt - 7))
+        root = min(root - step, high)
     raise CalibrationError("The calibration did not settle. Please report this as a bug.")
 
 
-def _bracket(
-    log_excess: Callable[[float], float],
-    epsilon: float,
-    delta: float,
-    nu: float,
-    mu: float,
-    guess: float | None,
-) -> tuple[float, float]:
-    """An interval of log c that holds the root, found outwards from the guess.
-
-    Without one the search starts below the Gaussian limit c = μ_S sqrt(2ν).
-
-    Its upper end never passes the c with P(h ≤ c) = δ, where the root lies as ε grows.
-    """
+def _largest(delta: float, nu: float) -> float:
+    """log of the c with P(h ≤ c) = δ, which the root never passes and comes to as ε grows."""
     quantile = 2.0 * float(gammaincinv(0.5 * nu, delta))
     if quantile < 1e-6:
         raise CalibrationError(
             f"nu = {nu!r} is too small for delta = {delta!r}: the smallest eigenvalue would need a "
             "scale above 1e6 times the smoothness. Take more degrees of freedom."
         )
-    limit = float(np.log(quantile))
-    first, stride = float(np.log(gaussian_mu(epsilon, delta) * np.sqrt(2.0 * nu))) - 0.3, 0.4
+    return float(np.log(quantile))
+
+
+def _start(epsilon: float, delta: float, nu: float, guess: float | None) -> tuple[float, float]:
+    """log c to start from, and a first step: from the guess, or from somewhat below the Gaussian
+    limit c = μ_S sqrt(2ν)."""
     if guess is not None and guess > 0.0:
-        first, stride = float(np.log(guess)), 0.03
-    low = min(limit, first)
-    if log_excess(low) <= 0.0:
-        high = low
-        while high < limit:
-            low, high = high, min(high + stride, limit)
-            if log_excess(high) > 0.0:
-                return low, high
-            stride *= 2.0
-        return limit, limit
-    while low > -60.0:
-        low, high = low - stride, low
-        if log_excess(low) <= 0.0:
-            return low, high
-        stride *= 2.0
-    raise CalibrationError(
-        f"The guard and the release alone spend delta = {delta!r} at epsilon = {epsilon!r}: lower "
-        f"their share mu = {mu!r}."
-    )
+        return float(np.log(guess)), 0.03
+    return float(np.log(gaussian_mu(epsilon, delta) * np.sqrt(2.0 * nu))) - 0.3, 0.4
 
 
 def _fast(
@@ -323,7 +291,6 @@ def sample_factor(noise: Noise, dimension: int, degrees_of_freedom: float) -> Ar
     >>> bool(np.all(np.linalg.eigvalsh(factor @ factor.T) > 0))
     True
     """
-    factor = np.zeros((dimension, dimension))
-    factor[np.tril_indices(dimension, -1)] = noise.standard_normal(dimension * (dimension - 1) // 2)
+    factor = strictly_lower(noise, dimension)
     np.fill_diagonal(factor, np.sqrt(noise.chisquare(degrees_of_freedom - np.arange(dimension))))
     return factor

@@ -11,6 +11,7 @@ from cvxqop.errors import CalibrationError, OptionError
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.paper.calibration import calibrate_paper, checked_split
 from cvxqop.privacy.release import GaussianRelease
+from cvxqop.privacy.remembered import remembered
 from cvxqop.privacy.utility import choose_wishart, release_share
 from cvxqop.privacy.wishart import ensemble as wishart
 from cvxqop.privacy.wishart.calibrated import CalibratedWishart
@@ -102,6 +103,7 @@ class Wishart:
         """Whether the accounting is that of the whole Hessian of all outputs."""
         return self.calibration == "paper"
 
+    @remembered
     def calibrate(
         self,
         epsilon: float,
@@ -133,7 +135,7 @@ class Wishart:
             not met.
         """
         d, L = sensitivity.dimension, sensitivity.smoothness
-        m = self.degrees_of_freedom
+        m = None if self.degrees_of_freedom is None else float(self.degrees_of_freedom)
         if m is not None and m <= d + 1:
             raise CalibrationError(
                 f"Wishart: degrees_of_freedom = {m:g} must exceed d + 1 = {d + 1}."

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop._blocks import back, dense, outputs, weighted_gram
+from cvxqop._blocks import back, is_sparse, outputs, scale_rows, weighted_gram
 
 __all__ = ["LossSum", "Margin"]
 
@@ -41,9 +41,10 @@ class Margin:
         """Σ ℓ'' aa'."""
         return weighted_gram(A, self.second_derivative(T[:, 0], C, reach))
 
-    def root(self: _Scalar, A: Any, T: Array, C: Array) -> Array:
-        """One row a record."""
-        return dense(A) * np.sqrt(self.second_derivative(T[:, 0], C))[:, None]
+    def root(self: _Scalar, A: Any, T: Array, C: Array) -> Any:
+        """One row a record, sparse where A is."""
+        weights = np.sqrt(self.second_derivative(T[:, 0], C))
+        return scale_rows(A, weights) if is_sparse(A) else A * weights[:, None]
 
 
 @dataclass(frozen=True, eq=False)

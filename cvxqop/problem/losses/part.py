@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from cvxqop._blocks import dense, row_squares
 from cvxqop.problem.losses.margins import LossSum
@@ -71,6 +72,16 @@ class Part:
         whole = np.zeros(self.dimension)
         whole[self.layout] = gradient
         return whole
+
+    def spread_rows(self, rows: Any) -> Any:
+        """(·, D) from rows in Θ (·, kp), output by output."""
+        if self._whole:
+            return rows
+        select = sp.csr_array(
+            (np.ones(len(self.place)), (np.arange(len(self.place)), self.place)),
+            shape=(len(self.place), self.dimension),
+        )
+        return rows @ select
 
     def embedded(self, block: Any) -> Array:
         """(D, D) from a Hessian in Θ, or from that of one output where all have the same."""

@@ -172,7 +172,7 @@ def _merged(
     """Two results as one; arrays of the first are reused."""
     merged = []
     for one, other in zip(total, part, strict=True):
-        if is_sparse(one) or is_sparse(other):
+        if combine is np.add and (is_sparse(one) or is_sparse(other)):
             merged.append(one + other)
         elif isinstance(one, np.ndarray) and one.ndim:
             merged.append(combine(one, other, out=one))

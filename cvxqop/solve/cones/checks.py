@@ -17,7 +17,7 @@ from cvxqop.solve.cones.standard_form import standard_form
 from cvxqop.solve.engines import conic
 from cvxqop.solve.rest.quadratic_terms import quadratic_terms
 from cvxqop.solve.smooth.quadratic import Quadratic
-from cvxqop.solve.solvers import compiles
+from cvxqop.solve.solvers import compiles, installed
 
 __all__ = ["LIMITS", "check_cone_engine", "check_ridge"]
 
@@ -72,7 +72,8 @@ def check_cone_engine(
     remainder = quadratic_terms(variables, regulariser).remainder
     program = Program.of(standard_form(variables, remainder, constraints, size))
     _check_cones(name, program)
-    conic.check_solver(name, dict(options), *rest, size=size, curvature=curvature)
+    if name != "CLARABEL" or options:
+        conic.check_solver(name, dict(options), *rest, size=size, curvature=curvature)
     least = _least_accuracy(program)
     if accuracy < least:
         raise OptionError(
@@ -181,7 +182,7 @@ def _check_cones(name: str, program: Program) -> None:
     """Refuse a solver that lacks a cone, naming those that have them."""
     if _takes(name, program):
         return
-    others = [other for other in cp.installed_solvers() if _takes(other, program)]
+    others = [other for other in installed() if _takes(other, program)]
     raise OptionError(
         f"solver={name!r} cannot take this problem: its regulariser or constraints need cones that "
         f"it does not have; of the installed solvers {', '.join(others)} have them"

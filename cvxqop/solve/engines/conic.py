@@ -24,7 +24,7 @@ from cvxqop.solve.engines.polish import polished
 from cvxqop.solve.rest.feasibility import check_judged
 from cvxqop.solve.rest.prox import NotSplittable, split
 from cvxqop.solve.smooth.quadratic import Quadratic
-from cvxqop.solve.solvers import TIGHT, attempt, check_silent, compiles, run
+from cvxqop.solve.solvers import TIGHT, Compiled, attempt, check_silent, compiles, installed
 from cvxqop.solve.units import Rescaled, power_of_two, rescaled, size_of
 
 __all__ = ["check_feasible", "check_solver", "default_solver", "solve_conic"]
@@ -166,14 +166,13 @@ def default_solver(
     fastest of the bundled solvers at tight tolerances, and takes every cone. Otherwise the first
     installed solver that accepts the problem.
     """
-    installed = cp.installed_solvers()
-    if "CLARABEL" in installed:
+    if "CLARABEL" in installed():
         return "CLARABEL"
     D = sum(v.size for v in variables)
     problem = _problem(np.eye(D), np.zeros(D), variables, regulariser, constraints)
-    for name in installed:
+    for name in installed():
         if compiles(problem, name):
-            return str(name)
+            return name
     raise OptionError("solver: no installed CVXPY solver can take this problem") from None
 
 
@@ -204,6 +203,11 @@ def check_solver(
     if solver is None and not options:
         check_feasible(variables, regulariser, constraints)
         return
+    if solver == "CLARABEL" and solver in installed() and not options:
+        # It takes every cone: nothing is to be tried where a point of C is at hand.
+        with contextlib.suppress(NotSplittable):
+            if _has_point(variables, regulariser, constraints):
+                return
     rest = rescaled(size, variables, regulariser, constraints)
     divisor = power_of_two(curvature) * rest.unit**2
     _check_on(solver, options, rest.variables, _times(rest, divisor), rest.constraints)
@@ -217,20 +221,23 @@ def _check_on(
     constraints: Sequence[cp.Constraint],
 ) -> None:
     name = solver or default_solver(variables, regulariser, constraints)
-    installed = cp.installed_solvers()
-    if name not in installed:
-        raise OptionError(f"solver={name!r} is not installed; installed are {', '.join(installed)}")
+    if name not in installed():
+        raise OptionError(
+            f"solver={name!r} is not installed; installed are {', '.join(installed())}"
+        )
     D = sum(v.size for v in variables)
     problem = _problem(np.eye(D), np.zeros(D), variables, regulariser, constraints)
     _check_convex(problem)
     check_judged(problem.variables(), regulariser, constraints)
-    if not compiles(problem, name):
+    try:
+        compiled = Compiled.of(problem, name)
+    except Exception:
         raise OptionError(
             f"solver={name!r} cannot take this problem: its regulariser or constraints need "
             "cones that it does not have"
-        )
+        ) from None
     try:
-        status = run(problem, name, options).status
+        status = compiled.solve(options).status
     except Exception as error:
         # Nothing private has entered this problem, so the solver's own words may be shown.
         raise OptionError(f"solver={name!r} refuses solver_options: {error}") from None
@@ -240,6 +247,27 @@ def _check_on(
             "constraints: no point satisfies them and has a finite regulariser, or the regulariser "
             "is unbounded below (found before any privacy budget was charged)"
         )
+
+
+def _has_point(
+    variables: Sequence[cp.Variable],
+    regulariser: cp.Expression | None,
+    constraints: Sequence[cp.Constraint],
+) -> bool:
+    """Whether a projection onto C finds a point that is as good as a solver's answer must be.
+
+    Raises
+    ------
+    NotSplittable
+        No projection is known.
+    ProblemError
+        The rest is visibly infeasible, or not convex.
+    """
+    rest = split(variables, regulariser, constraints)
+    theta = np.zeros(rest.dimension)
+    _check_convex(_problem(np.eye(theta.size), theta, variables, regulariser, constraints))
+    found = Answer(rest.project(theta).point, {})
+    return not found.fault(variables, regulariser, constraints)
 
 
 def check_feasible(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from cvxqop.errors import AccuracyError
 from cvxqop.solve.certificate import Certificate, Curvature, certify, localised
@@ -245,12 +246,16 @@ def _model(
     chosen = list(_sample(n, size, generator))
     rows = sum(stop - start for start, stop in chosen)
     factor = n / rows if rows else 1.0
-    S = smooth.S + damping * np.eye(D) if damping > 0.0 else smooth.S
+    S = smooth.S
+    sparse: bool = sp.issparse(S)
+    if damping > 0.0:
+        S = S + damping * (sp.eye_array(D, format="csr") if sparse else np.eye(D))
     if not chosen:
-        return DenseForm(S)
-    if (smooth.record_rank + 1) * rows <= D:
-        return LowRankForm(S, np.sqrt(factor) * smooth.data_root(z, chosen))
-    return DenseForm(factor * smooth.data_hessian(z, chosen) + S)
+        return LowRankForm(S, np.zeros((0, D)))
+    thin = sparse and smooth.rows_are_thin
+    if (smooth.record_rank + 1) * rows <= D or thin:
+        return LowRankForm(S, np.sqrt(factor) * smooth.data_root(z, chosen, sparse=thin))
+    return DenseForm(np.asarray(factor * smooth.data_hessian(z, chosen) + S))
 
 
 def _sample(n: int, size: int, generator: np.random.Generator) -> Iterator[tuple[int, int]]:

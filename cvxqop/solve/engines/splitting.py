@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg.lapack import dposv
 
+from cvxqop._blocks import dense
 from cvxqop.solve.rest.rest import Candidate, Rest
 
 __all__ = ["DenseForm", "Form", "LowRankForm", "Outcome", "Stagnation", "minimise_form"]
@@ -60,10 +61,10 @@ class DenseForm:
 
 @dataclass(frozen=True, eq=False)
 class LowRankForm:
-    """H = S + B'B with B of few rows, never formed."""
+    """H = S + B'B with B of few rows or sparse, never formed; S may be sparse, too."""
 
-    S: Array
-    B: Array
+    S: Any
+    B: Any
 
     def apply(self, v: Array) -> Array:
         """H v."""
@@ -71,12 +72,13 @@ class LowRankForm:
 
     def diagonal(self) -> Array:
         """The diagonal of H."""
-        return np.asarray(np.diagonal(self.S) + np.einsum("ij,ij->j", self.B, self.B))
+        squares = np.asarray((self.B * self.B).sum(axis=0)).reshape(-1)
+        return np.asarray(self.S.diagonal() + squares)
 
     def block(self, index: npt.NDArray[np.intp]) -> Array:
         """Rows and columns ``index`` of H."""
         part = self.B[:, index]
-        return np.asarray(self.S[np.ix_(index, index)] + part.T @ part)
+        return dense(self.S[np.ix_(index, index)]) + dense(part.T @ part)
 
 
 @dataclass(frozen=True, eq=False)

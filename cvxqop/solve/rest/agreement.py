@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop._cvxpy import SHARED, evaluate
+from cvxqop.solve.rest.feasibility import ELEMENTWISE
 from cvxqop.solve.rest.rest import Rest
 from cvxqop.solve.rest.terms import dense
 
@@ -70,8 +71,7 @@ class Public:
         with SHARED, np.errstate(all="ignore"):
             for constraint in self._constraints:
                 arguments = [_evaluated(argument, values) for argument in constraint.args]
-                fixed = constraint.copy([cp.Constant(a) for a in arguments])
-                worst = max(worst, _largest(fixed.violation()))
+                worst = max(worst, _violation(constraint, arguments))
                 size = max(size, *map(_largest, arguments))
         for variable in self._variables:
             own = values[variable.id]
@@ -132,6 +132,13 @@ def _evaluated(expression: cp.Expression, values: dict[int, Array]) -> Array:
         return np.asarray(dense(evaluate(expression, values)), dtype=np.float64)
     except AttributeError:  # an atom without a numeric value of its own: a support function
         return np.full(expression.shape, np.nan)
+
+
+def _violation(constraint: cp.Constraint, arguments: list[Array]) -> float:
+    excess = ELEMENTWISE.get(type(constraint).__name__)
+    if excess is not None:
+        return _largest(np.maximum(excess(constraint, arguments, arguments)[0], 0.0))
+    return _largest(constraint.copy([cp.Constant(a) for a in arguments]).violation())
 
 
 def _largest(value: Array) -> float:

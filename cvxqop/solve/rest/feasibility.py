@@ -16,7 +16,7 @@ import numpy.typing as npt
 from cvxqop._cvxpy import SHARED, evaluate, is_leaf, is_linear, is_sparse, kind
 from cvxqop.errors import ProblemError
 
-__all__ = ["ABSOLUTE", "RELATIVE", "check_judged", "domain", "fault"]
+__all__ = ["ABSOLUTE", "ELEMENTWISE", "RELATIVE", "check_judged", "domain", "fault"]
 
 Array = npt.NDArray[np.float64]
 Excess = Callable[..., Array]
@@ -233,12 +233,17 @@ def _power_nd(cone: Any, sides: list[Array], scales: list[Array]) -> tuple[Array
     return _power(W, powers, z), np.maximum(S.max(axis=0), scales[1].reshape(z.shape, order="F"))
 
 
-_EXCESS: Mapping[str, Excess | Any] = {
+ELEMENTWISE: Mapping[str, Excess | Any] = {
     "Inequality": _inequality,
     "Equality": _equality,
     "Zero": _zero,
     "NonPos": _nonpositive,
     "NonNeg": _nonnegative,
+}
+"""Constraints whose violation is a difference, entry by entry."""
+
+_EXCESS: Mapping[str, Excess | Any] = {
+    **ELEMENTWISE,
     "PSD": _semidefinite,
     "SOC": _second_order,
     "ExpCone": _exponential,

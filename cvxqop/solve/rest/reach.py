@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 import cvxpy as cp
@@ -32,6 +33,8 @@ def farthest(
     >>> farthest([theta], [cp.sum(cp.exp(theta)) <= 3, cp.norm(theta, 2) <= 3], np.zeros(2))
     3.0
     """
+    with contextlib.suppress(NotSplittable):
+        return reach(split(variables, None, constraints), anchor)
     try:
         kept = [c for c in constraints if splits(variables, None, [c])]
         return reach(split(variables, None, kept), anchor)

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
-from cvxqop._blocks import back, outputs, row_squares
+from cvxqop._blocks import back, dense, outputs, row_squares
 from cvxqop.solve.smooth.quadratic import EPS, Evaluation, Quadratic
 from cvxqop.solve.smooth.record_loss import Part
 
@@ -22,6 +23,9 @@ __all__ = ["FiniteSum"]
 
 Array = npt.NDArray[np.float64]
 Ranges = Sequence[tuple[int, int]]
+
+FIRST = 256
+"""Records from which the fill of sparse rows is judged."""
 
 GRAM_SIDE = 200
 """Up to this many rows of Θ a quadratic sum is worked with as a quadratic form."""
@@ -35,7 +39,7 @@ class FiniteSum:
     ----------
     parts : sequence of Part
         What a record adds: its rows, each with its loss.
-    S : (D, D) array
+    S : (D, D) array or sparse array
         Symmetric positive definite.
     a : (D,) array
         Linear term.
@@ -80,7 +84,7 @@ class FiniteSum:
 
     @cached_property
     def _size(self) -> float:
-        return float(np.linalg.norm(self.S))
+        return float(sp.linalg.norm(self.S) if sp.issparse(self.S) else np.linalg.norm(self.S))
 
     def evaluate(self, theta: Array) -> Evaluation:
         """Value and gradient in one pass over the records; not finite where a row is not."""
@@ -135,7 +139,7 @@ class FiniteSum:
 
     def hessian(self, theta: Array, radius: float = 0.0) -> Array:
         """A matrix below ∇²f everywhere within ``radius`` of θ; ∇²f(θ) for radius 0."""
-        return self.data_hessian(theta, radius=radius) + self.S
+        return np.asarray(self.data_hessian(theta, radius=radius) + self.S)
 
     def data_hessian(
         self, theta: Array, chosen: Ranges | None = None, *, radius: float = 0.0
@@ -149,17 +153,22 @@ class FiniteSum:
             H += part.embedded(found)
         return 0.5 * (H + H.T)
 
-    def data_root(self, theta: Array, chosen: Ranges) -> Array:
+    def data_root(self, theta: Array, chosen: Ranges, *, sparse: bool = False) -> Any:
         """B with B'B = `data_hessian`: a few rows for each record that was chosen."""
         roots = []
         for part in self.parts:
             (found,) = part.records.sum(
-                _root, part.loss, theta[part.layout], chosen=chosen, combine=_below
+                _root, part.loss, theta[part.layout], sparse, chosen=chosen, combine=_below
             )
-            whole = np.zeros((len(found), self.dimension))
-            whole[:, part.place] = found
-            roots.append(whole)
-        return np.vstack(roots)
+            roots.append(part.spread_rows(found))
+        return sp.vstack(roots, "csr") if sparse else np.vstack(roots)
+
+    @cached_property
+    def rows_are_thin(self) -> bool:
+        """Whether a product with the rows costs less than a hundredth of a dense one."""
+        first = [(0, min(self.n, FIRST))]
+        found = [part.records.sum(_fill, chosen=first)[0] for part in self.parts]
+        return all(share < 0.01 for share in found)
 
     def record_gradient(self, theta: Array, start: int, stop: int) -> Array:
         """Σ ∇ℓ_i(θ) over the records start…stop."""
@@ -216,7 +225,7 @@ class FiniteSum:
 
     def gram_form(self) -> Quadratic:
         """The same f as a quadratic form, in one pass; every ψ must be quadratic."""
-        H, g = self.S.copy(), self.a.copy()
+        H, g = dense(self.S).copy(), self.a.copy()
         for part in self.parts:
             block, gradient = part.quadratic_form(self.anchor)
             H += part.embedded(block)
@@ -240,8 +249,14 @@ def _hessian(A: Any, C: Array, loss: Any, coefficients: Array, radius: float) ->
     return (loss.hessian(A, outputs(A, coefficients), C, reach),)
 
 
-def _root(A: Any, C: Array, loss: Any, coefficients: Array) -> tuple[Any]:
-    return (loss.root(A, outputs(A, coefficients), C),)
+def _root(A: Any, C: Array, loss: Any, coefficients: Array, sparse: bool) -> tuple[Any]:
+    B = loss.root(A, outputs(A, coefficients), C)
+    return (B if sparse else dense(B),)
+
+
+def _fill(A: Any, C: Array) -> tuple[float]:
+    """Share of entries that are stored."""
+    return (A.nnz / max(A.shape[0] * A.shape[1], 1) if sp.issparse(A) else 1.0,)
 
 
 def _gradient(A: Any, C: Array, loss: Any, coefficients: Array) -> tuple[Any]:
@@ -256,6 +271,6 @@ def _twice(A: Any, C: Array, v: Array) -> tuple[Array]:
     return (back(A, outputs(A, v)),)
 
 
-def _below(one: Array, other: Array, out: Any = None) -> Array:
+def _below(one: Any, other: Any, out: Any = None) -> Any:
     """Rows of the second below those of the first."""
-    return np.vstack([one, other])
+    return sp.vstack([one, other], "csr") if sp.issparse(one) else np.vstack([one, other])

@@ -45,7 +45,7 @@ class RecordLoss(Protocol):
         """Σ ∇²ψ ⊗ aa' (kp, kp), output by output; with ``reach`` (b,) a matrix below it while each
         t moves by at most that."""
 
-    def root(self, A: Any, T: Array, C: Array) -> Array:
+    def root(self, A: Any, T: Array, C: Array) -> Any:
         """B (·, kp) with B'B = `hessian`."""
 
 
@@ -79,6 +79,9 @@ class Part(Protocol):
     @property
     def place(self) -> npt.NDArray[np.intp]:
         """Those entries, output by output."""
+
+    def spread_rows(self, rows: Any) -> Any:
+        """(·, D) from rows in Θ (·, kp)."""
 
     def embedded(self, block: Any) -> Array:
         """(D, D) from a Hessian in Θ, or from that of one output where all have the same."""
