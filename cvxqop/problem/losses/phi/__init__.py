@@ -1,0 +1,1 @@
+"""Proven smooth losses from the CVXPY expression of one number."""

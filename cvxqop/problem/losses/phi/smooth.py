@@ -1,0 +1,227 @@
+"""Smooth functions of one number: a polynomial plus weighted atoms of such functions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxqop.problem.losses.phi import polynomial
+from cvxqop.problem.losses.phi.atoms import Atom
+from cvxqop.problem.losses.phi.interval import Interval
+from cvxqop.problem.losses.phi.polynomial import End, Polynomial
+
+__all__ = ["Jet", "Smooth", "Term", "Unread", "constant", "identity", "outer", "quadratic"]
+
+Array = npt.NDArray[np.float64]
+Jet = tuple[Interval, Interval, Interval]
+"""Ranges of a function, its slope and its curvature."""
+
+_FAR = 1e8
+
+
+class Unread(Exception):
+    """An expression from which no loss is read; the text completes "The loss …"."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """weight · atom(inner)."""
+
+    weight: Fraction
+    atom: Atom
+    inner: Smooth
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """p(t) + Σ_k w_k g_k(u_k(t)): p a polynomial, g_k atoms, u_k again such functions."""
+
+    poly: Polynomial = ()
+    terms: tuple[Term, ...] = ()
+
+    @property
+    def degree(self) -> int:
+        """Degree of p, 0 for a constant; −1 where there are atoms."""
+        return -1 if self.terms else max(len(self.poly) - 1, 0)
+
+    def __add__(self, other: Smooth) -> Smooth:
+        weights: dict[tuple[Atom, Smooth], Fraction] = {}
+        for term in (*self.terms, *other.terms):
+            key = (term.atom, term.inner)
+            weights[key] = weights.get(key, Fraction(0)) + term.weight
+        terms = tuple(Term(w, atom, inner) for (atom, inner), w in weights.items() if w)
+        return Smooth(polynomial.plus(self.poly, other.poly), terms)
+
+    def times(self, factor: Fraction) -> Smooth:
+        """factor · φ."""
+        if factor == 0:
+            return Smooth()
+        terms = tuple(Term(factor * term.weight, term.atom, term.inner) for term in self.terms)
+        return Smooth(polynomial.times(self.poly, factor), terms)
+
+    def substitute(self, a: Fraction, b: Fraction) -> Smooth:
+        """φ(a t + b), a ≠ 0."""
+        terms = [Term(one.weight, one.atom, one.inner.substitute(a, b)) for one in self.terms]
+        return Smooth(polynomial.substitute(self.poly, a, b), tuple(terms))
+
+    @np.errstate(all="ignore")
+    def evaluate(self, t: Array) -> tuple[Array, Array, Array]:
+        """φ, φ', φ''."""
+        value, slope, bend = self._polynomial(t)
+        for term in self.terms:
+            w, (u, du, ddu) = float(term.weight), term.inner.evaluate(t)
+            g, dg, ddg = term.atom.evaluate(u)
+            value = value + w * g
+            slope = slope + w * dg * du
+            bend = bend + w * ddg * np.square(du)
+            if term.inner.degree not in (0, 1):
+                bend = bend + w * dg * ddu
+        return value, slope, bend
+
+    @cached_property
+    def _about(self) -> tuple[float, tuple[list[float], list[float], list[float]]]:
+        """The mean of the zeros of p, the vertex of a parabola, and p, p', p'' about it.
+
+        There the terms of p hardly cancel each other.
+        """
+        p = self.poly
+        centre = -p[-2] / ((len(p) - 1) * p[-1]) if len(p) > 1 else Fraction(0)
+        centre = Fraction(float(centre)) if abs(centre) < _FAR else Fraction(0)
+        moved = polynomial.substitute(p, Fraction(1), centre)
+        first = polynomial.derivative(moved)
+        orders = (moved, first, polynomial.derivative(first))
+        floats = [[float(c) for c in reversed(order)] for order in orders]
+        return float(centre), (floats[0], floats[1], floats[2])
+
+    def _polynomial(self, t: Array) -> tuple[Array, Array, Array]:
+        centre, orders = self._about
+        s, found = t - centre, []
+        for coefficients in orders:
+            value = np.zeros_like(s)
+            for c in coefficients:
+                value = value * s + c if coefficients[0] is not c else np.full_like(s, c)
+            found.append(value)
+        return found[0], found[1], found[2]
+
+    @np.errstate(all="ignore")
+    def enclose(self, t: Interval, exact: Fraction | None = None) -> Jet:
+        """Ranges of φ, φ', φ'' over intervals; at one point ``exact``, if that is given."""
+        first = polynomial.derivative(self.poly)
+        second = polynomial.derivative(first)
+        value, slope, bend = (_range(p, t, exact) for p in (self.poly, first, second))
+        for term in self.terms:
+            w = Interval.of_fraction(term.weight)
+            u, du, ddu = term.inner.enclose(t, exact)
+            g, dg, ddg = term.atom.ranges(u)
+            value = value + w * g
+            slope = slope + w * (dg * du)
+            bend = bend + w * (ddg * du.square())
+            if term.inner.degree not in (0, 1):
+                bend = bend + w * (dg * ddu)
+        return value, slope, bend
+
+    def at(self, t: Fraction) -> Jet:
+        """Ranges of φ, φ', φ'' at one point: only what atoms round is left."""
+        return self.enclose(Interval.of_fraction(t), t)
+
+    def signs(self, low: End, high: End) -> list[tuple[End, End, int]]:
+        """Where φ is positive, negative or zero on (low, high)."""
+        if 0 <= self.degree <= 2:
+            return polynomial.signs(self.poly, low, high)
+        value = self.enclose(outer(low, high))[0]
+        if float(value.low) >= 0.0:
+            return [(low, high, 1)]
+        if float(value.high) <= 0.0:
+            return [(low, high, -1)]
+        raise Unread("compares curved functions that may cross")
+
+    @np.errstate(all="ignore")
+    def shape(self, low: End, high: End) -> tuple[bool, bool]:
+        """Whether φ is proven convex on (low, high), and whether concave: by CVXPY's rules.
+
+        A weighted atom of an affine function is, if it is itself on the range of that; one of a
+        convex function, if it rises as well; of a concave one, if it falls.
+        """
+        found = [_poly_shape(self.poly, low, high)]
+        for term in self.terms:
+            range_ = term.inner.enclose(outer(low, high))[0]
+            _, slope, bend = term.atom.ranges(range_)
+            sign = 1 if term.weight > 0 else -1
+            ends = sorted((sign * float(bend.low), sign * float(bend.high)))
+            slopes = sorted((sign * float(slope.low), sign * float(slope.high)))
+            inner = (True, True) if term.inner.degree in (0, 1) else term.inner.shape(low, high)
+            up, down = slopes[0] >= 0.0, slopes[1] <= 0.0
+            monotone = [(inner[0] and up) or (inner[1] and down) or all(inner)]
+            opposite = [(inner[1] and up) or (inner[0] and down) or all(inner)]
+            found.append((ends[0] >= 0.0 and monotone[0], ends[1] <= 0.0 and opposite[0]))
+        return all(one for one, _ in found), all(one for _, one in found)
+
+
+def _poly_shape(p: Polynomial, low: End, high: End) -> tuple[bool, bool]:
+    second = polynomial.derivative(polynomial.derivative(p))
+    if len(second) > 3:
+        return False, False
+    found = {sign for _, _, sign in polynomial.signs(second, low, high)} if second else {0}
+    return -1 not in found, 1 not in found
+
+
+def outer(low: End, high: End) -> Interval:
+    """The smallest interval of doubles that holds (low, high)."""
+    left = low if isinstance(low, float) else float(Interval.of_fraction(low).low)
+    right = high if isinstance(high, float) else float(Interval.of_fraction(high).high)
+    return Interval.of(left, right)
+
+
+def _range(p: Polynomial, t: Interval, exact: Fraction | None) -> Interval:
+    """Range of a polynomial: of degree ≤ 2 at the ends and the vertex, else by Horner's rule."""
+    shape = np.zeros_like(t.low)
+    if exact is not None:
+        point = Interval.of_fraction(polynomial.at(p, exact))
+        return Interval(shape + point.low, shape + point.high)
+    if len(p) > 3:
+        return _horner(p, t)
+    found = _horner(p, Interval(t.low, t.low)).hull(_horner(p, Interval(t.high, t.high)))
+    if len(p) == 3:
+        vertex = Interval.of_fraction(-p[1] / (2 * p[2]))
+        extreme = Interval.of_fraction(polynomial.at(p, -p[1] / (2 * p[2])))
+        inside = (t.low <= vertex.high) & (t.high >= vertex.low)
+        low = np.where(inside, np.minimum(found.low, extreme.low), found.low)
+        high = np.where(inside, np.maximum(found.high, extreme.high), found.high)
+        found = Interval(low, high)
+        # What rounding adds beyond the vertex is known not to be there.
+        ends = (float(extreme.low), math.inf) if p[2] > 0 else (-math.inf, float(extreme.high))
+        found = found.clip(*ends)
+    return found
+
+
+def _horner(p: Polynomial, t: Interval) -> Interval:
+    value = Interval.of(np.zeros_like(t.low))
+    for k, c in enumerate(reversed(p)):
+        point = Interval.of_fraction(c)
+        if k == 0:
+            value = Interval(value.low + point.low, value.high + point.high)
+        elif c == 0:
+            value = value * t
+        else:
+            value = value * t + point
+    return value
+
+
+def constant(value: Fraction) -> Smooth:
+    """A number."""
+    return Smooth((value,) if value else ())
+
+
+def identity() -> Smooth:
+    """t itself."""
+    return Smooth((Fraction(0), Fraction(1)))
+
+
+def quadratic(value: Fraction, slope: Fraction, bend: Fraction, t: Fraction) -> Smooth:
+    """The parabola with this value, slope and second derivative at t."""
+    return Smooth(polynomial.substitute(polynomial.plus((value, slope, bend / 2), ()), Fraction(1), -t))
