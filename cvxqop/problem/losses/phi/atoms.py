@@ -201,39 +201,45 @@ class LogSumExp:
         return value, mean, np.sum(p * np.square(a - mean[..., None]), axis=-1)
 
     def _weights(self, u: Array) -> tuple[Array, Array]:
-        """g and softmax; at an infinite u their limits."""
+        """g and softmax, about the largest exponent; far out their limits.
+
+        The exponent −D of a weight p ≤ exp −D is off by a few units times D + |b|, so that p is by
+        a few units times 1 + |b|, wherever u is.
+        """
         a, b = np.array(self.a), np.array(self.b)
-        finite = np.isfinite(u)
-        t = np.where(finite, u, 0.0)[..., None] * a + b
-        for end, last in ((math.inf, a.max()), (-math.inf, a.min())):
-            t = np.where((u == end)[..., None], np.where(a == last, b, -math.inf), t)
-        top = t.max(axis=-1, keepdims=True)
-        e = np.exp(t - top)
+        far = np.abs(u) > 1e200 / (1.0 + np.abs(a).max())
+        near = np.where(far, 0.0, u)[..., None]
+        t = near * a + b
+        j = np.argmax(t, axis=-1)
+        shifted = (a - a[j][..., None]) * near + (b - b[j][..., None])
+        for sign, last in ((1.0, a.max()), (-1.0, a.min())):
+            out = (far & (np.sign(u) == sign))[..., None]
+            shifted = np.where(out, np.where(a == last, 0.0, -math.inf), shifted)
+        e = np.exp(shifted)
         total = e.sum(axis=-1, keepdims=True)
-        value = (top + np.log(total))[..., 0]
+        value = np.take_along_axis(t, j[..., None], axis=-1)[..., 0] + np.log(total[..., 0])
         slope = np.where(u > 0.0, a.max(), a.min())
-        beyond = np.where(slope == 0.0, value, np.sign(slope) * u)
-        return np.where(finite, value, beyond), e / total
+        limit = b[np.where(u > 0.0, np.argmax(a), np.argmin(a))]
+        beyond = np.where(slope == 0.0, limit, slope * u)
+        return np.where(far, beyond, value), e / total
 
     def ranges(self, u: Interval) -> tuple[Interval, Interval, Interval]:
-        a, size = np.array(self.a), float(np.abs(self.a).max())
+        a = np.array(self.a)
         R = float(np.ptp(a)) * (1.0 + 1e-15)
         (first, p), (last, q) = self._weights(u.low), self._weights(u.high)
-        # What an exponent is rounded by is what its weight is off by, relative.
-        reach = [np.where(np.isfinite(end), np.abs(end), 0.0) for end in (u.low, u.high)]
-        rounding = 1e-14 * (2.0 + np.maximum(*reach) * size + float(np.abs(self.b).max()))
-        error = rounding * (size + R)
-        slope = Interval(p @ a - error, q @ a + error).clip(float(a.min()), float(a.max()))
-        width = u.high - u.low
-        middle = np.where(np.isfinite(width), 0.5 * (u.low + u.high), 0.0)
+        rounding = 1e-14 * len(a) * (2.0 + float(np.abs(self.b).max()))
+        slope = Interval(p @ a - rounding * R, q @ a + rounding * R)
+        slope = slope.clip(float(a.min()), float(a.max()))
+        width = np.where(u.low == u.high, 0.0, u.high - u.low)
+        middle = np.where(np.isfinite(width), 0.5 * u.low + 0.5 * u.high, 0.0)
         bend = self.evaluate(middle)[2]
-        change = R**3 / (6.0 * math.sqrt(3.0)) * 0.51 * width + R * error
-        left = R**2 * (1.0 - q[..., int(np.argmin(a))]) + R * error
-        right = R**2 * (1.0 - p[..., int(np.argmax(a))]) + R * error
+        change = R**3 / (6.0 * math.sqrt(3.0)) * 0.51 * width + rounding * R**2
+        left = R**2 * (1.0 - q[..., int(np.argmin(a))] + rounding)
+        right = R**2 * (1.0 - p[..., int(np.argmax(a))] + rounding)
         top = np.minimum(np.minimum(left, right), bend + change).clip(0.0, 0.25 * R**2)
         if a.min() < 0.0 < a.max():
             first = np.full_like(first, -math.inf)
-        value = Interval(np.minimum(first, last), np.maximum(first, last))
-        loose = rounding * (1.0 + np.where(np.isfinite(first), np.abs(first), 0.0))
-        value = value + Interval(-loose, loose + rounding * np.abs(last))
+        low, high = np.minimum(first, last), np.maximum(first, last)
+        loose = rounding + 1e-14 * np.where(np.isfinite(low), np.abs(low), 0.0)
+        value = Interval(low - loose, high + rounding + 1e-14 * np.abs(high))
         return value, slope, Interval(np.maximum(0.0, bend - change), top)

@@ -44,12 +44,13 @@ def _supremum(part: Smooth, low: End, high: End) -> float:
     edges = np.concatenate([[first], inside, [last]])
     left, right = edges[:-1], edges[1:]
     seen, done = 0.0, 0.0
-    for _ in range(_ROUNDS):
+    for number in range(_ROUNDS):
         bound = part.enclose(Interval.of(left, right))[2].high
         middle = _middle(left, right)
         samples = part.evaluate(np.concatenate([middle, left[np.isfinite(left)]]))[2]
         seen = max(seen, float(np.max(samples[~np.isnan(samples)], initial=0.0)))
-        if math.isinf(seen):
+        endless = np.isinf(bound) & (np.isinf(left) | np.isinf(right))
+        if math.isinf(seen) or (number > 8 and np.any(endless)):
             return math.inf
         wide = (bound > seen * (1.0 + _TIGHT)) & (middle > left) & (middle < right)
         done = max(done, float(np.max(bound[~wide], initial=0.0)))

@@ -138,7 +138,7 @@ def huber(f: Piecewise, threshold: float) -> Piecewise:
     """φ² where |φ| ≤ M, 2M|φ| − M² beyond."""
     size = f.absolute()
     m = exact(threshold)
-    return power(size.minimum(Piecewise.number(m)), 2.0) + (size - m).maximum(0.0) * (2 * m)
+    return power(size.minimum(Piecewise.number(m)), 2.0) + (size + -m).maximum(0.0) * (2 * m)
 
 
 def log_sum_exp(parts: Sequence[Piecewise]) -> Piecewise:

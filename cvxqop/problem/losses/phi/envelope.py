@@ -45,7 +45,9 @@ def envelope(f: Piecewise, h: Fraction) -> Piecewise:
         bend = polynomial.at(polynomial.derivative(slope), Fraction(0))
         if isinstance(a, Fraction):
             after = a + h * polynomial.at(slope, a)
-            found.append((start, after, quadratic(polynomial.at(part.poly, a), Fraction(0), 1 / h, a)))
+            found.append(
+                (start, after, quadratic(polynomial.at(part.poly, a), Fraction(0), 1 / h, a))
+            )
             start = after
         end = b + h * polynomial.at(slope, b) if isinstance(b, Fraction) else math.inf
         s = between(a, b)

@@ -36,7 +36,7 @@ class Interval:
     Examples
     --------
     >>> tenth = Interval.of_fraction(Fraction(1, 10))
-    >>> float(tenth.low) < 0.1 < float(tenth.high)
+    >>> float(tenth.low) < float(tenth.high) == 0.1
     True
     """
 
@@ -51,10 +51,11 @@ class Interval:
 
     @staticmethod
     def of_fraction(x: Fraction) -> Interval:
-        """The smallest interval of doubles around x that is not empty inside, a point if exact."""
-        near = np.asarray(float(x))
-        exact = Fraction(float(near)) == x
-        return Interval(near, near) if exact else Interval(_down(near), _up(near))
+        """The smallest interval of doubles that holds x."""
+        near = float(x)
+        exact = Fraction(near)
+        low, high = np.asarray(near), np.asarray(near)
+        return Interval(low if exact <= x else _down(low), high if exact >= x else _up(high))
 
     def __add__(self, other: Interval) -> Interval:
         return Interval(_down(self.low + other.low), _up(self.high + other.high))
@@ -69,7 +70,9 @@ class Interval:
         ends = [_product(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
         low, high = np.minimum.reduce(ends), np.maximum.reduce(ends)
         # A factor that is exactly 1 or 0 changes no sign, and costs no rounding.
-        return Interval(np.where(low == 0.0, low, _down(low)), np.where(high == 0.0, high, _up(high)))
+        return Interval(
+            np.where(low == 0.0, low, _down(low)), np.where(high == 0.0, high, _up(high))
+        )
 
     def square(self) -> Interval:
         """x² ≥ 0."""

@@ -123,7 +123,7 @@ def _inverse(f: Piecewise) -> Any:
         for part in (f.parts[0], f.parts[-1])
     ]
 
-    def inverse(slope: Array) -> Array:
+    def inverse(slope: Array) -> Any:
         slope = np.asarray(slope, dtype=np.float64)
         found = np.interp(slope, u, t)
         if bends[0] > 0.0:

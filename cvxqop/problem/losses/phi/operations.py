@@ -105,9 +105,7 @@ def _total(parts: Sequence[Piecewise]) -> Piecewise:
     return functools.reduce(operator.add, parts)
 
 
-def _squares(
-    node: Any, arguments: Sequence[Any]
-) -> Callable[[list[Piecewise]], Piecewise]:
+def _squares(node: Any, arguments: Sequence[Any]) -> Callable[[list[Piecewise]], Piecewise]:
     divisor = np.asarray(arguments[1]).ravel()
     if divisor.size != 1 or not divisor[0] > 0.0:
         raise Unread("divides squares by what is not one positive number")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +22,12 @@ Array = npt.NDArray[np.float64]
 Segment = tuple[End, End, Smooth]
 
 _SMALL = 1e-12
+_MOST = 256
 
 
 @dataclass(frozen=True)
 class Piecewise:
-    """``parts[k]`` between ``breaks[k − 1]`` and ``breaks[k]``; continuous on (low, high), its domain.
+    """``parts[k]`` from ``breaks[k − 1]`` to ``breaks[k]``; continuous on its domain (low, high).
 
     Examples
     --------
@@ -58,9 +60,11 @@ class Piecewise:
             raise Unread("is defined nowhere")
         breaks: list[Fraction] = []
         parts = [segments[0][2]]
-        for (_, end, before), (start, _, after) in zip(segments[:-1], segments[1:], strict=True):
+        for (_, end, before), (start, _, after) in pairwise(segments):
             if end != start:
                 raise Unread("is defined on more than one interval")
+            if len(parts) > _MOST:
+                raise Unread("has too many pieces")
             if after != before:
                 breaks.append(Fraction(start))
                 parts.append(after)
@@ -98,19 +102,19 @@ class Piecewise:
                 if left < right:
                     yield left, right, part, piece
 
-    def __add__(self, other: Piecewise | float) -> Piecewise:
-        other = _piecewise(other)
-        return Piecewise.joined([(a, b, f + g) for a, b, f, g in self._common(other)])
+    def __add__(self, other: Piecewise | float | Fraction) -> Piecewise:
+        common = self._common(_piecewise(other))
+        return Piecewise.joined([(a, b, f + g) for a, b, f, g in common])
 
     __radd__ = __add__
 
     def __neg__(self) -> Piecewise:
         return self * -1.0
 
-    def __sub__(self, other: Piecewise | float) -> Piecewise:
+    def __sub__(self, other: Piecewise | float | Fraction) -> Piecewise:
         return self + _piecewise(other) * -1.0
 
-    def __rsub__(self, other: float) -> Piecewise:
+    def __rsub__(self, other: float | Fraction) -> Piecewise:
         return -self + other
 
     def __mul__(self, factor: float | Fraction | Piecewise) -> Piecewise:
@@ -132,7 +136,7 @@ class Piecewise:
             moved = [(v, u, part) for u, v, part in reversed(moved)]
         return Piecewise.joined(moved)
 
-    def maximum(self, other: Piecewise | float) -> Piecewise:
+    def maximum(self, other: Piecewise | float | Fraction) -> Piecewise:
         """The larger of both, entry by entry."""
         found: list[Segment] = []
         for a, b, f, g in self._common(_piecewise(other)):
@@ -140,7 +144,7 @@ class Piecewise:
             found += [(left, right, f if sign >= 0 else g) for left, right, sign in signs]
         return Piecewise.joined(found)
 
-    def minimum(self, other: Piecewise | float) -> Piecewise:
+    def minimum(self, other: Piecewise | float | Fraction) -> Piecewise:
         """The smaller of both."""
         return -(-self).maximum(-_piecewise(other))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 
 __all__ = [
     "Polynomial",
@@ -41,9 +42,7 @@ def plus(p: Polynomial, q: Polynomial) -> Polynomial:
     size = max(len(p), len(q))
     zero = Fraction(0)
     return _stripped(
-        [
-            (p[k] if k < len(p) else zero) + (q[k] if k < len(q) else zero) for k in range(size)
-        ]
+        [(p[k] if k < len(p) else zero) + (q[k] if k < len(q) else zero) for k in range(size)]
     )
 
 
@@ -122,7 +121,7 @@ def signs(p: Polynomial, low: End, high: End) -> list[tuple[End, End, int]]:
     """
     ends: list[End] = [low, *(z for z in _zeros(p) if low < z < high), high]
     found = []
-    for left, right in zip(ends[:-1], ends[1:], strict=True):
+    for left, right in pairwise(ends):
         value = at(p, between(left, right))
         if value == 0 and len(p) == 3:  # the double zero of a square
             value = p[2]

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.problem.losses.phi.bounds import least_curvature, slope_bound
+from cvxqop.problem.losses.phi.interval import Interval
 from cvxqop.problem.losses.phi.piecewise import Piecewise
 from cvxqop.problem.losses.phi.polynomial import End
 
@@ -41,7 +42,7 @@ class NumericalEnvelope:
     h: Fraction
 
     def __mul__(self, weight: float | Fraction) -> NumericalEnvelope:
-        """w e_h φ is the envelope of w φ with h/w."""
+        """w e_h φ, w > 0, is the envelope of w φ with h/w."""
         w = Fraction(weight)
         return NumericalEnvelope(self.function * w, self.h / w)
 
@@ -63,15 +64,15 @@ class NumericalEnvelope:
                 break
             high = np.where(excess > 0.0, np.minimum(2.0 * high, h * np.abs(slope)), high)
         r = high
-        for _ in range(_ROUNDS):
+        for number in range(_ROUNDS):
             _, first, second = self.function.evaluate(t + side * r)
             excess = -side * h * first - r
             low, high = np.where(excess > 0.0, r, low), np.where(excess > 0.0, high, r)
             step = r + excess / (1.0 + h * second)
             middle = 0.5 * (low + high)
             inside = np.isfinite(step) & (step > low) & (step < high)
-            # Every other step halves, lest Newton's creep along a kink.
-            trial = np.where(inside & (_ % 3 < 2), step, middle)
+            # Every third step halves, lest Newton's method creep towards a kink.
+            trial = np.where(inside & (number % 3 < 2), step, middle)
             if np.all(high - low <= 2.0 * _EPS * (np.abs(t) + high)):
                 break
             r = trial
@@ -99,7 +100,7 @@ class NumericalEnvelope:
 
     def curvature_bound(self) -> float:
         """1/h, rounded up."""
-        return float(np.nextafter(float(1 / self.h), np.inf))
+        return float(Interval.of_fraction(1 / self.h).high)
 
     def slope_bound(self, low: End, high: End) -> float:
         """sup of slopes: between those of φ and 0, as s lies between t and the minimum of φ."""

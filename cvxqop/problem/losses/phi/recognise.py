@@ -62,7 +62,9 @@ class NeedsRange:
         """
         if high is None:
             low, high = -abs(low), abs(low)
-        loss = loss_of(bounded(self.function, float(low), float(high)).smoothed_rounding(), self.name)
+        loss = loss_of(
+            bounded(self.function, float(low), float(high)).smoothed_rounding(), self.name
+        )
         if math.isinf(loss.curvature):
             raise Unread("has no bound on its curvature on this range")
         return loss
@@ -112,14 +114,25 @@ class NeedsSmoothing:
         """sup |φ'|; may be infinite."""
         return slope_bound(self.function, -math.inf, math.inf)
 
-    def smoothed(self, h: float) -> Smoothed:
-        """Moreau's envelope of width h > 0."""
+    @property
+    def _middle(self) -> Fraction:
+        """The mean of the least and the largest slope; 0 if one is infinite."""
+        ends = [self.function.slope_at(end, 1) for end in (-math.inf, math.inf)]
+        m = 0.25 * sum(float(one.low) + float(one.high) for one in ends)
+        return Fraction(m) if math.isfinite(m) else Fraction(0)
+
+    def smoothed(self, h: float, centred: bool = False) -> Smoothed:
+        """Moreau's envelope of width h > 0.
+
+        With ``centred``, and φ piecewise quadratic with slopes between p and q, the envelope of
+        φ(t) − m t, m = (p + q)/2, plus m t: curvature and slopes have the same bounds, and the
+        gap is at most h (q − p)²/8, where φ's own is h max(p², q²)/2.
+        """
         width = Fraction(h)
-        source = (
-            envelope(self.function, width)
-            if 0 <= self.function.degree <= 2
-            else NumericalEnvelope(self.function, width)
-        )
+        source: Piecewise | NumericalEnvelope = NumericalEnvelope(self.function, width)
+        if 0 <= self.function.degree <= 2:
+            t, m = Piecewise.argument(), self._middle if centred else Fraction(0)
+            source = envelope(self.function - t * m, width) + t * m
         loss = loss_of(source, f"{self.name}, smoothed over {h:g}")
         largest = _gap(self.function, loss, h, -math.inf, math.inf)
         return Smoothed(loss, float(h), largest, self.function)
@@ -176,6 +189,8 @@ def recognise(
         if not function.everywhere or math.isinf(curvature_bound(function)):
             return NeedsRange(function, name)
         return Smooth(loss_of(function, name))
+    except OverflowError:
+        return NotRecognised("has a constant that is too large")
     except Unread as reason:
         return NotRecognised(str(reason))
 

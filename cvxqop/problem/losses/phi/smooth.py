@@ -224,4 +224,6 @@ def identity() -> Smooth:
 
 def quadratic(value: Fraction, slope: Fraction, bend: Fraction, t: Fraction) -> Smooth:
     """The parabola with this value, slope and second derivative at t."""
-    return Smooth(polynomial.substitute(polynomial.plus((value, slope, bend / 2), ()), Fraction(1), -t))
+    return Smooth(
+        polynomial.substitute(polynomial.plus((value, slope, bend / 2), ()), Fraction(1), -t)
+    )
