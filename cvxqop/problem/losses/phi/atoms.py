@@ -237,9 +237,11 @@ class LogSumExp:
         left = R**2 * (1.0 - q[..., int(np.argmin(a))] + rounding)
         right = R**2 * (1.0 - p[..., int(np.argmax(a))] + rounding)
         top = np.minimum(np.minimum(left, right), bend + change).clip(0.0, 0.25 * R**2)
-        if a.min() < 0.0 < a.max():
-            first = np.full_like(first, -math.inf)
-        low, high = np.minimum(first, last), np.maximum(first, last)
+        # Above its tangents at both ends, and below the larger end.
+        left = first + np.minimum(0.0, slope.low * width)
+        right = last - np.maximum(0.0, slope.high * width)
+        low = np.fmax(np.fmax(left, right), -math.inf)
+        high = np.maximum(first, last)
         loose = rounding + 1e-14 * np.where(np.isfinite(low), np.abs(low), 0.0)
         value = Interval(low - loose, high + rounding + 1e-14 * np.abs(high))
         return value, slope, Interval(np.maximum(0.0, bend - change), top)

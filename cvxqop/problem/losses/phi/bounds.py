@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from cvxqop.problem.losses.phi.interval import Interval
 from cvxqop.problem.losses.phi.piecewise import Piecewise
-from cvxqop.problem.losses.phi.polynomial import End
+from cvxqop.problem.losses.phi.polynomial import End, as_end
 from cvxqop.problem.losses.phi.smooth import Smooth, outer
 
 __all__ = ["curvature_bound", "least_curvature", "slope_bound"]
@@ -20,15 +20,17 @@ _TIGHT = 2.0**-10
 _ROUNDS, _BOXES = 80, 1 << 14
 
 
-def slope_bound(f: Piecewise, low: End, high: End) -> float:
+def slope_bound(f: Piecewise, low: float, high: float) -> float:
     """sup |φ'| over [low, high] within the domain, φ convex: attained at an end."""
-    ends = [f.slope_at(max(low, f.low), 1), f.slope_at(min(high, f.high), -1)]
+    left, right = as_end(low), as_end(high)
+    ends = [f.slope_at(max(left, f.low), 1), f.slope_at(min(right, f.high), -1)]
     return max(float(max(abs(one.low), abs(one.high))) for one in ends)
 
 
-def curvature_bound(f: Piecewise, low: End = -math.inf, high: End = math.inf) -> float:
+def curvature_bound(f: Piecewise, low: float = -math.inf, high: float = math.inf) -> float:
     """κ ≥ φ'' where it exists on (low, high), and at most 0.2% more where `inf` is not right."""
-    parts = [(max(a, low), min(b, high), part) for a, b, part in f.segments()]
+    left, right = as_end(low), as_end(high)
+    parts = [(max(a, left), min(b, right), part) for a, b, part in f.segments()]
     return max(_supremum(part, a, b) for a, b, part in parts if a < b)
 
 

@@ -20,7 +20,7 @@ from fractions import Fraction
 from cvxqop.problem.losses.phi import polynomial
 from cvxqop.problem.losses.phi.interval import Interval
 from cvxqop.problem.losses.phi.piecewise import Piecewise, Segment
-from cvxqop.problem.losses.phi.polynomial import End, between
+from cvxqop.problem.losses.phi.polynomial import End, as_end, between
 from cvxqop.problem.losses.phi.smooth import quadratic
 
 __all__ = ["envelope", "gap"]
@@ -58,10 +58,10 @@ def envelope(f: Piecewise, h: Fraction) -> Piecewise:
     return Piecewise.joined(found)
 
 
-def gap(f: Piecewise, smooth: Piecewise, low: End = -math.inf, high: End = math.inf) -> float:
+def gap(f: Piecewise, smooth: Piecewise, low: float = -math.inf, high: float = math.inf) -> float:
     """sup φ − e_h φ over [low, high], rounded up; infinite where φ'' > 0 far out."""
     largest = Fraction(0)
-    for a, b, part in (f - smooth).where(low, high).segments():
+    for a, b, part in (f - smooth).where(as_end(low), as_end(high)).segments():
         p = part.poly
         ends = [e for e in (a, b) if isinstance(e, Fraction)]
         for end, direction in ((a, -1), (b, 1)):

@@ -58,7 +58,10 @@ class Interval:
         return Interval(low if exact <= x else _down(low), high if exact >= x else _up(high))
 
     def __add__(self, other: Interval) -> Interval:
-        return Interval(_down(self.low + other.low), _up(self.high + other.high))
+        return Interval(
+            _sum(self.low, other.low, _down(self.low + other.low)),
+            _sum(self.high, other.high, _up(self.high + other.high)),
+        )
 
     def __neg__(self) -> Interval:
         return Interval(-self.high, -self.low)
@@ -92,6 +95,11 @@ class Interval:
     def nearest_to_zero(self) -> Array:
         """The x of smallest size."""
         return np.clip(np.zeros_like(self.low), self.low, self.high)
+
+
+def _sum(a: Array, b: Array, rounded: Array) -> Array:
+    """The rounded sum; the sum itself where one number is 0, so that signs are kept."""
+    return np.where(a == 0.0, b, np.where(b == 0.0, a, rounded))
 
 
 def _product(a: Array, b: Array) -> Array:

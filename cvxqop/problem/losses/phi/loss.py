@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cvxqop.problem.losses.phi import bounds, compose, polynomial
 from cvxqop.problem.losses.phi.piecewise import Piecewise
-from cvxqop.problem.losses.phi.polynomial import End
+from cvxqop.problem.losses.phi.polynomial import as_end
 from cvxqop.problem.losses.phi.proximal import NumericalEnvelope
 from cvxqop.problem.losses.phi.smooth import Unread, quadratic
 from cvxqop.problem.losses.scalar import ScalarLoss, huber, logistic, squared, squared_hinge
@@ -55,12 +55,11 @@ class PhiLoss(ScalarLoss):
 
     def slope_on(self, low: float, high: float) -> float:
         """sup of |φ'(t)| over low ≤ t ≤ high."""
-        ends = [end if math.isinf(end) else Fraction(end) for end in (low, high)]
         if isinstance(self.source, Piecewise):
-            found = bounds.slope_bound(self.source, ends[0], ends[1])
+            found = bounds.slope_bound(self.source, low, high)
         else:
             assert isinstance(self.source, NumericalEnvelope)
-            found = self.source.slope_bound(ends[0], ends[1])
+            found = self.source.slope_bound(low, high)
         return min(self.slope, found)
 
     def least_curvature(self, low: Array, high: Array) -> Array:
@@ -168,7 +167,7 @@ def bounded(f: Piecewise, low: float, high: float) -> Piecewise:
     """
     if not (low < high and low >= f.low and high <= f.high):
         raise Unread("is not defined on the whole of its range")
-    ends: list[End] = [end if math.isinf(end) else Fraction(end) for end in (low, high)]
+    ends = [as_end(low), as_end(high)]
     segments = f.where(ends[0], ends[1]).segments()
     first, last = segments[0], segments[-1]
     if isinstance(ends[0], Fraction):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -158,44 +159,43 @@ class Piecewise:
         return Piecewise.joined([one for one in cut if one[0] < one[1]])
 
     def jumps(self) -> list[Fraction]:
-        """φ'(b+) − φ'(b−) at each breakpoint; 0 where what is not exact is within rounding."""
+        """φ'(b+) − φ'(b−) at each breakpoint: exact between polynomials, else to rounding."""
+        return [jump for jump, _ in self._jumps]
+
+    def kinks(self) -> list[tuple[Fraction, Fraction]]:
+        """Breakpoints where the slope jumps by more than rounding, and the jumps."""
+        return [(b, jump) for b, (jump, real) in zip(self.breaks, self._jumps, strict=True) if real]
+
+    @cached_property
+    def _jumps(self) -> list[tuple[Fraction, bool]]:
+        """The jump at each breakpoint, and whether it is more than rounding."""
         found = []
         for b, before, after in zip(self.breaks, self.parts[:-1], self.parts[1:], strict=True):
             change = after + before.times(Fraction(-1))
             if change.degree >= 0:
-                found.append(polynomial.at(polynomial.derivative(change.poly), b))
-                continue
-            jump = change.at(b)[1]
-            if not (math.isfinite(jump.low) and math.isfinite(jump.high)):
-                raise Unread("has an infinite slope where its pieces meet")
-            found.append(Fraction(0.5 * (float(jump.low) + float(jump.high))))
+                jump = polynomial.at(polynomial.derivative(change.poly), b)
+            else:
+                range_ = change.at(b)[1]
+                if not (math.isfinite(range_.low) and math.isfinite(range_.high)):
+                    raise Unread("has an infinite slope where its pieces meet")
+                jump = Fraction(0.5 * float(range_.low) + 0.5 * float(range_.high))
+            real = False
+            if jump:
+                slopes = [part.at(b)[1] for part in (before, after)]
+                size = max(float(max(abs(one.low), abs(one.high))) for one in slopes)
+                real = abs(jump) > _SMALL * size
+            found.append((jump, real))
         return found
 
-    def kinks(self) -> list[tuple[Fraction, Fraction]]:
-        """Breakpoints where the slope jumps, and the jumps: all that is more than rounding."""
-        return [
-            (b, jump)
-            for b, jump, size in zip(self.breaks, self.jumps(), self._sizes(), strict=True)
-            if abs(jump) > _SMALL * size
-        ]
-
-    def smoothed_rounding(self) -> Piecewise:
+    def without_rounding(self) -> Piecewise:
         """φ without those jumps of its slope that are rounding of the constants, as .3 − 3 · .1.
 
         A jump J at b is taken away with the function J (t − b)₊, so that φ' is continuous there.
         """
-        found, kinks = self, {b for b, _ in self.kinks()}
-        for b, jump in zip(self.breaks, self.jumps(), strict=True):
-            if jump and b not in kinks:
-                found = found + (Piecewise.argument() - _piecewise(b)).maximum(0.0) * -jump
-        return found
-
-    def _sizes(self) -> list[float]:
-        """Sizes of the slopes beside each breakpoint."""
-        found = []
-        for b, before, after in zip(self.breaks, self.parts[:-1], self.parts[1:], strict=True):
-            slopes = [part.at(b)[1] for part in (before, after)]
-            found.append(max(float(max(abs(s.low), abs(s.high))) for s in slopes))
+        found = self
+        for b, (jump, real) in zip(self.breaks, self._jumps, strict=True):
+            if jump and not real:
+                found = found + (Piecewise.argument() - b).maximum(0.0) * -jump
         return found
 
     def convex(self) -> bool:

@@ -12,8 +12,11 @@ from fractions import Fraction
 from itertools import pairwise
 
 __all__ = [
+    "End",
     "Polynomial",
+    "as_end",
     "at",
+    "between",
     "derivative",
     "plus",
     "product",
@@ -127,6 +130,11 @@ def signs(p: Polynomial, low: End, high: End) -> list[tuple[End, End, int]]:
             value = p[2]
         found.append((left, right, (value > 0) - (value < 0)))
     return found
+
+
+def as_end(x: float | Fraction) -> End:
+    """A number as an end: a double that is not infinite is a rational number."""
+    return float(x) if isinstance(x, float) and math.isinf(x) else Fraction(x)
 
 
 def between(low: End, high: End) -> Fraction:

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from cvxqop.problem.losses.phi.bounds import least_curvature, slope_bound
 from cvxqop.problem.losses.phi.interval import Interval
 from cvxqop.problem.losses.phi.piecewise import Piecewise
-from cvxqop.problem.losses.phi.polynomial import End
 
 __all__ = ["NumericalEnvelope"]
 
@@ -102,7 +101,7 @@ class NumericalEnvelope:
         """1/h, rounded up."""
         return float(Interval.of_fraction(1 / self.h).high)
 
-    def slope_bound(self, low: End, high: End) -> float:
+    def slope_bound(self, low: float, high: float) -> float:
         """sup of slopes: between those of φ and 0, as s lies between t and the minimum of φ."""
         return slope_bound(self.function, low, high)
 

@@ -29,7 +29,7 @@ class Smooth:
 
 @dataclass(frozen=True)
 class NeedsRange:
-    """φ is convex and C¹, and its curvature is bounded on bounded ranges within its domain only.
+    """φ is convex, and its curvature is bounded on bounded ranges within its domain only.
 
     Parameters
     ----------
@@ -47,6 +47,22 @@ class NeedsRange:
         """Where φ is finite, its ends apart."""
         return float(self.function.low), float(self.function.high)
 
+    def within(self, low: float, high: float) -> Smooth | NeedsSmoothing:
+        """φ on [low, high], continued as a parabola beyond: what it lacks there.
+
+        Raises
+        ------
+        Unread
+            If the range leaves the domain, or κ is infinite on it.
+        """
+        function = bounded(self.function, float(low), float(high)).without_rounding()
+        if _rough(function):
+            return NeedsSmoothing(function, self.name)
+        loss = loss_of(function, self.name)
+        if math.isinf(loss.curvature):
+            raise Unread("has no bound on its curvature on this range")
+        return Smooth(loss)
+
     def bounded(self, low: float, high: float | None = None) -> PhiLoss:
         """The loss that equals φ on [low, high] and goes on as a parabola beyond.
 
@@ -58,16 +74,15 @@ class NeedsRange:
         Raises
         ------
         Unread
-            If κ is infinite on the range, or the range leaves the domain.
+            If κ is infinite on the range, φ has a kink there, or the range leaves the domain.
         """
         if high is None:
             low, high = -abs(low), abs(low)
-        loss = loss_of(
-            bounded(self.function, float(low), float(high)).smoothed_rounding(), self.name
-        )
-        if math.isinf(loss.curvature):
-            raise Unread("has no bound on its curvature on this range")
-        return loss
+        found = self.within(low, high)
+        if isinstance(found, NeedsSmoothing):
+            raise Unread("has a kink on this range")
+        assert isinstance(found.loss, PhiLoss)
+        return found.loss
 
 
 @dataclass(frozen=True)
@@ -176,17 +191,17 @@ def recognise(
         function = read_function(expression, argument)
         if not function.convex():
             return NotRecognised("is not convex by the rules of CVXPY")
-        function = function.smoothed_rounding()
+        function = function.without_rounding()
         if not function.breaks and function.parts[0].degree in (0, 1):
             return NotRecognised("is linear in its argument")
-        if function.kinks() or _steep(function):
-            if not function.everywhere:
-                return NotRecognised("has a kink, and is not defined everywhere")
+        if not function.everywhere:
+            return NeedsRange(function, name)
+        if _rough(function):
             return NeedsSmoothing(function, name)
         loss = known(function)
         if loss is not None:
             return Smooth(loss)
-        if not function.everywhere or math.isinf(curvature_bound(function)):
+        if math.isinf(curvature_bound(function)):
             return NeedsRange(function, name)
         return Smooth(loss_of(function, name))
     except OverflowError:
@@ -195,19 +210,19 @@ def recognise(
         return NotRecognised(str(reason))
 
 
-def _steep(f: Piecewise) -> bool:
-    """Whether φ'' is infinite beside a breakpoint."""
-    return any(
+def _rough(f: Piecewise) -> bool:
+    """Whether φ' jumps at a breakpoint, or φ'' is infinite beside one."""
+    return bool(f.kinks()) or any(
         math.isinf(float(part.at(b)[2].high))
         for b, *parts in zip(f.breaks, f.parts[:-1], f.parts[1:], strict=True)
         for part in parts
+        if part.degree < 0
     )
 
 
 def _gap(f: Piecewise, loss: PhiLoss, h: float, low: float, high: float) -> float:
     """The exact gap of piecewise quadratics, else h g²/2 with the largest slope g."""
     if isinstance(loss.source, Piecewise):
-        ends = [end if math.isinf(end) else Fraction(end) for end in (low, high)]
-        return gap(f, loss.source, ends[0], ends[1])
+        return gap(f, loss.source, low, high)
     g = Interval.of(slope_bound(f, low, high))
     return float((Interval.of(0.5 * h) * g * g).high)

@@ -36,6 +36,47 @@ class Term:
     atom: Atom
     inner: Smooth
 
+    @cached_property
+    def factor(self) -> Interval:
+        """The weight."""
+        return Interval.of_fraction(self.weight)
+
+
+class _Range:
+    """Ranges of a polynomial over intervals: exact but for rounding up to degree 2."""
+
+    def __init__(self, p: Polynomial) -> None:
+        self._p, self._coefficients = p, [Interval.of_fraction(c) for c in p]
+        if len(p) == 3:
+            at = -p[1] / (2 * p[2])
+            self._vertex = Interval.of_fraction(at)
+            self._extreme = Interval.of_fraction(polynomial.at(p, at))
+
+    def range(self, t: Interval, exact: Fraction | None) -> Interval:
+        """Over intervals; at one point ``exact``, if that is given."""
+        p = self._p
+        if exact is not None:
+            return Interval.of_fraction(polynomial.at(p, exact))
+        if len(p) < 2 or len(p) > 3:
+            return self._horner(t)
+        found = self._horner(Interval(t.low, t.low)).hull(self._horner(Interval(t.high, t.high)))
+        if len(p) == 2:
+            return found
+        vertex, extreme = self._vertex, self._extreme
+        inside = (t.low <= vertex.high) & (t.high >= vertex.low)
+        low = np.where(inside, np.minimum(found.low, extreme.low), found.low)
+        high = np.where(inside, np.maximum(found.high, extreme.high), found.high)
+        # What rounding adds beyond the vertex is known not to be there.
+        ends = (float(extreme.low), math.inf) if p[2] > 0 else (-math.inf, float(extreme.high))
+        return Interval(low, high).clip(*ends)
+
+    def _horner(self, t: Interval) -> Interval:
+        zero = np.zeros_like(t.low)
+        value = Interval(zero, zero)
+        for k, c in enumerate(reversed(self._coefficients)):
+            value = value * t + c if k else Interval(value.low + c.low, value.high + c.high)
+        return value
+
 
 @dataclass(frozen=True)
 class Smooth:
@@ -84,6 +125,12 @@ class Smooth:
         return value, slope, bend
 
     @cached_property
+    def _orders(self) -> tuple[_Range, _Range, _Range]:
+        """p, p', p''."""
+        first = polynomial.derivative(self.poly)
+        return _Range(self.poly), _Range(first), _Range(polynomial.derivative(first))
+
+    @cached_property
     def _about(self) -> tuple[float, tuple[list[float], list[float], list[float]]]:
         """The mean of the zeros of p, the vertex of a parabola, and p, p', p'' about it.
 
@@ -111,11 +158,9 @@ class Smooth:
     @np.errstate(all="ignore")
     def enclose(self, t: Interval, exact: Fraction | None = None) -> Jet:
         """Ranges of φ, φ', φ'' over intervals; at one point ``exact``, if that is given."""
-        first = polynomial.derivative(self.poly)
-        second = polynomial.derivative(first)
-        value, slope, bend = (_range(p, t, exact) for p in (self.poly, first, second))
+        value, slope, bend = (order.range(t, exact) for order in self._orders)
         for term in self.terms:
-            w = Interval.of_fraction(term.weight)
+            w = term.factor
             u, du, ddu = term.inner.enclose(t, exact)
             g, dg, ddg = term.atom.ranges(u)
             value = value + w * g
@@ -175,41 +220,6 @@ def outer(low: End, high: End) -> Interval:
     left = low if isinstance(low, float) else float(Interval.of_fraction(low).low)
     right = high if isinstance(high, float) else float(Interval.of_fraction(high).high)
     return Interval.of(left, right)
-
-
-def _range(p: Polynomial, t: Interval, exact: Fraction | None) -> Interval:
-    """Range of a polynomial: of degree ≤ 2 at the ends and the vertex, else by Horner's rule."""
-    shape = np.zeros_like(t.low)
-    if exact is not None:
-        point = Interval.of_fraction(polynomial.at(p, exact))
-        return Interval(shape + point.low, shape + point.high)
-    if len(p) > 3:
-        return _horner(p, t)
-    found = _horner(p, Interval(t.low, t.low)).hull(_horner(p, Interval(t.high, t.high)))
-    if len(p) == 3:
-        vertex = Interval.of_fraction(-p[1] / (2 * p[2]))
-        extreme = Interval.of_fraction(polynomial.at(p, -p[1] / (2 * p[2])))
-        inside = (t.low <= vertex.high) & (t.high >= vertex.low)
-        low = np.where(inside, np.minimum(found.low, extreme.low), found.low)
-        high = np.where(inside, np.maximum(found.high, extreme.high), found.high)
-        found = Interval(low, high)
-        # What rounding adds beyond the vertex is known not to be there.
-        ends = (float(extreme.low), math.inf) if p[2] > 0 else (-math.inf, float(extreme.high))
-        found = found.clip(*ends)
-    return found
-
-
-def _horner(p: Polynomial, t: Interval) -> Interval:
-    value = Interval.of(np.zeros_like(t.low))
-    for k, c in enumerate(reversed(p)):
-        point = Interval.of_fraction(c)
-        if k == 0:
-            value = Interval(value.low + point.low, value.high + point.high)
-        elif c == 0:
-            value = value * t
-        else:
-            value = value * t + point
-    return value
 
 
 def constant(value: Fraction) -> Smooth:
