@@ -26,8 +26,8 @@ Function = Callable[[Array], Array]
 class Atom(Protocol):
     """g, g' and g'' of arrays, and their ranges over intervals within the domain."""
 
-    def evaluate(self, u: Array) -> tuple[Array, Array, Array]:
-        """g, g', g''."""
+    def order(self, u: Array, k: int) -> Array:
+        """g, g' or g'': k = 0, 1, 2."""
 
     def ranges(self, u: Interval) -> tuple[Interval, Interval, Interval]:
         """Ranges of g, g', g''."""
@@ -60,10 +60,8 @@ class _Named:
     enclosures: tuple[Any, Any, Any]
     domain: float = -math.inf
 
-    def evaluate(self, u: Array) -> tuple[Array, Array, Array]:
-        u = np.maximum(u, self.domain)
-        g, slope, bend = self.functions
-        return g(u), slope(u), bend(u)
+    def order(self, u: Array, k: int) -> Array:
+        return self.functions[k](np.maximum(u, self.domain))
 
     def ranges(self, u: Interval) -> tuple[Interval, Interval, Interval]:
         u = u.clip(self.domain, math.inf)
@@ -127,9 +125,10 @@ class Power:
         """Whether p = 2, 4, 6, …"""
         return self.p > 0 and self.p % 2 == 0
 
-    def evaluate(self, u: Array) -> tuple[Array, Array, Array]:
+    def order(self, u: Array, k: int) -> Array:
         p, u = self.p, u if self.even else np.maximum(u, 0.0)
-        return u**p, p * u ** (p - 1.0), p * (p - 1.0) * u ** (p - 2.0)
+        found: Array = (1.0, p, p * (p - 1.0))[k] * u ** (p - k)
+        return found
 
     def ranges(self, u: Interval) -> tuple[Interval, Interval, Interval]:
         p = self.p
@@ -159,8 +158,8 @@ class Hypot:
 
     delta: float
 
-    def evaluate(self, u: Array) -> tuple[Array, Array, Array]:
-        return self._value(u), self._slope(u), self._bend(u)
+    def order(self, u: Array, k: int) -> Array:
+        return (self._value, self._slope, self._bend)[k](u)
 
     def ranges(self, u: Interval) -> tuple[Interval, Interval, Interval]:
         size = Interval(np.abs(u.nearest_to_zero()), np.maximum(np.abs(u.low), np.abs(u.high)))
@@ -194,11 +193,13 @@ class LogSumExp:
     a: tuple[float, ...]
     b: tuple[float, ...]
 
-    def evaluate(self, u: Array) -> tuple[Array, Array, Array]:
+    def order(self, u: Array, k: int) -> Array:
         value, p = self._weights(np.asarray(u))
+        if k == 0:
+            return value
         a = np.array(self.a)
-        mean = p @ a
-        return value, mean, np.sum(p * np.square(a - mean[..., None]), axis=-1)
+        mean: Array = p @ a
+        return mean if k == 1 else np.sum(p * np.square(a - mean[..., None]), axis=-1)
 
     def _weights(self, u: Array) -> tuple[Array, Array]:
         """g and softmax, about the largest exponent; far out their limits.
@@ -232,7 +233,7 @@ class LogSumExp:
         slope = slope.clip(float(a.min()), float(a.max()))
         width = np.where(u.low == u.high, 0.0, u.high - u.low)
         middle = np.where(np.isfinite(width), 0.5 * u.low + 0.5 * u.high, 0.0)
-        bend = self.evaluate(middle)[2]
+        bend = self.order(middle, 2)
         change = R**3 / (6.0 * math.sqrt(3.0)) * 0.51 * width + rounding * R**2
         left = R**2 * (1.0 - q[..., int(np.argmin(a))] + rounding)
         right = R**2 * (1.0 - p[..., int(np.argmax(a))] + rounding)

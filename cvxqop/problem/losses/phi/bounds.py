@@ -49,7 +49,7 @@ def _supremum(part: Smooth, low: End, high: End) -> float:
     for number in range(_ROUNDS):
         bound = part.enclose(Interval.of(left, right))[2].high
         middle = _middle(left, right)
-        samples = part.evaluate(np.concatenate([middle, left[np.isfinite(left)]]))[2]
+        samples = part.order(np.concatenate([middle, left[np.isfinite(left)]]), 2)
         seen = max(seen, float(np.max(samples[~np.isnan(samples)], initial=0.0)))
         endless = np.isinf(bound) & (np.isinf(left) | np.isinf(right))
         if math.isinf(seen) or (number > 8 and np.any(endless)):
@@ -78,9 +78,14 @@ def least_curvature(f: Piecewise, low: Array, high: Array) -> Array:
     least = np.full(np.shape(low), np.inf)
     for a, b, part in f.segments():
         box = outer(a, b)
+        if 0 <= part.degree <= 2:
+            bend = float(part.enclose(box)[2].low)
+            touched = (low <= box.high) & (high >= box.low) & (least > bend)
+            least[touched] = bend
+            continue
         left, right = np.maximum(low, box.low), np.minimum(high, box.high)
         chosen = left <= right
         if np.any(chosen):
-            bend = part.enclose(Interval.of(left[chosen], right[chosen]))[2]
-            least[chosen] = np.minimum(least[chosen], bend.low)
+            ranges = part.enclose(Interval.of(left[chosen], right[chosen]))
+            least[chosen] = np.minimum(least[chosen], ranges[2].low)
     return np.where(np.isinf(least), 0.0, np.maximum(least, 0.0))

@@ -33,7 +33,7 @@ _EXPANDED = 4
 def _applied(atom: Atom, inner: Smooth) -> Smooth:
     if inner.degree == 0:
         u = np.array(float(inner.poly[0]) if inner.poly else 0.0)
-        return constant(exact(float(atom.evaluate(u)[0])))
+        return constant(exact(float(atom.order(u, 0))))
     return Smooth((), (Term(Fraction(1), atom, inner),))
 
 

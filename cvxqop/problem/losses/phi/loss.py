@@ -25,8 +25,8 @@ Array = npt.NDArray[np.float64]
 class Source(Protocol):
     """What a loss is computed from."""
 
-    def evaluate(self, t: Array) -> tuple[Array, Array, Array]:
-        """φ, φ', φ''."""
+    def order(self, t: Array, k: int) -> Array:
+        """φ, φ' or φ'': k = 0, 1, 2."""
 
     def substitute(self, a: Fraction, b: Fraction) -> Any:
         """φ(a t + b)."""
@@ -98,9 +98,9 @@ def loss_of(source: Any, name: str) -> PhiLoss:
         slope = source.slope_bound(-math.inf, math.inf)
     return PhiLoss(
         name,
-        value=lambda t: source.evaluate(t)[0],
-        derivative=lambda t: source.evaluate(t)[1],
-        second_derivative=lambda t: source.evaluate(t)[2],
+        value=lambda t: source.order(t, 0),
+        derivative=lambda t: source.order(t, 1),
+        second_derivative=lambda t: source.order(t, 2),
         curvature=curvature,
         slope=slope,
         quadratic=piecewise and len(source.parts) == 1 and source.degree == 2,

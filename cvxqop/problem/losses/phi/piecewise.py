@@ -214,19 +214,39 @@ class Piecewise:
         part = self.parts[0] if t <= self.low else self.parts[-1]
         return part.at(t)[1]
 
-    def evaluate(self, t: Array) -> tuple[Array, Array, Array]:
-        """φ, φ', φ''; beyond the domain what the outermost part gives."""
+    def order(self, t: Array, k: int) -> Array:
+        """φ, φ' or φ'' (k = 0, 1, 2); beyond the domain what the outermost part gives."""
         t = np.asarray(t, dtype=np.float64)
         if len(self.parts) == 1:
-            return self.parts[0].evaluate(t)
-        found = tuple(np.empty_like(t) for _ in range(3))
-        index = np.searchsorted(np.array([float(b) for b in self.breaks]), t)
-        for k, part in enumerate(self.parts):
-            chosen = index == k
+            return self.parts[0].order(t, k)
+        index = np.searchsorted(self._knots, t)
+        if self._table is not None:
+            centre, (c0, c1, c2) = self._table
+            found: Array = np.take(2.0 * c2, index)
+            if k == 2:
+                return found
+            s = t - np.take(centre, index)
+            found = (found if k == 1 else 0.5 * found) * s + np.take(c1, index)
+            return found if k == 1 else found * s + np.take(c0, index)
+        found = np.empty_like(t)
+        for number, part in enumerate(self.parts):
+            chosen = index == number
             if np.any(chosen):
-                for array, values in zip(found, part.evaluate(t[chosen]), strict=True):
-                    array[chosen] = values
-        return found[0], found[1], found[2]
+                found[chosen] = part.order(t[chosen], k)
+        return found
+
+    @cached_property
+    def _knots(self) -> Array:
+        return np.array([float(b) for b in self.breaks])
+
+    @cached_property
+    def _table(self) -> tuple[Array, Array] | None:
+        """Centres and coefficients of parts that are all of degree ≤ 2."""
+        if not 0 <= self.degree <= 2:
+            return None
+        pairs = [part.about for part in self.parts]
+        padded = [[*orders[0], 0.0, 0.0, 0.0][:3] for _, orders in pairs]
+        return np.array([centre for centre, _ in pairs]), np.array(padded).T.copy()
 
 
 def exact(value: float | Fraction) -> Fraction:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -51,51 +52,64 @@ class NumericalEnvelope:
 
     @np.errstate(all="ignore")
     def minimiser(self, t: Array) -> Array:
-        """s, between t and t − hφ'(t)."""
-        t, h = np.asarray(t, dtype=np.float64), float(self.h)
-        slope = self.function.evaluate(t)[1]
-        side = np.where(slope > 0.0, -1.0, 1.0)
-        # s = t + side · r; excess = h |φ'| − r falls through 0 as r grows.
-        low, high = np.zeros_like(t), np.minimum(h * np.abs(slope), 1.0 + np.abs(t))
-        for _ in range(_ROUNDS):
-            excess = -side * h * self.function.evaluate(t + side * high)[1] - high
-            if not np.any(excess > 0.0):
-                break
-            high = np.where(excess > 0.0, np.minimum(2.0 * high, h * np.abs(slope)), high)
-        r = high
+        """s, between t and t − hφ'(t), by Newton's method between bounds that close."""
+        t = np.asarray(t, dtype=np.float64)
+        s, open_ = t.copy().ravel(), np.full(t.size, True)
+        for left, b, right in self._rests:
+            resting = (s >= left) & (s <= right) & open_
+            s[resting], open_ = b, open_ & ~resting
+        flat, active = t.ravel(), np.flatnonzero(open_)
+        slope = self.function.order(flat[active], 1)
+        side, most = np.where(slope > 0.0, -1.0, 1.0), float(self.h) * np.abs(slope)
+        # s = t + side · r; the excess h |φ'(s)| − r falls by 1 at least as r grows by 1.
+        low = np.zeros(active.size)
+        r = np.minimum(most, 1.0 + np.abs(flat[active]))
+        high = np.full(active.size, np.inf)
         for number in range(_ROUNDS):
-            _, first, second = self.function.evaluate(t + side * r)
-            excess = -side * h * first - r
-            low, high = np.where(excess > 0.0, r, low), np.where(excess > 0.0, high, r)
-            step = r + excess / (1.0 + h * second)
-            middle = 0.5 * (low + high)
-            inside = np.isfinite(step) & (step > low) & (step < high)
-            # Every third step halves, lest Newton's method creep towards a kink.
-            trial = np.where(inside & (number % 3 < 2), step, middle)
-            if np.all(high - low <= 2.0 * _EPS * (np.abs(t) + high)):
+            if not active.size:
                 break
-            r = trial
-        return self._on_kinks(t, t + side * 0.5 * (low + high))
+            x = flat[active]
+            pull = -side * float(self.h) * self.function.order(x + side * r, 1)
+            excess = pull - r
+            s[active] = x + side * r
+            up = excess > 0.0
+            low, high = np.where(up, r, low), np.where(up, high, r)
+            size = _EPS * (np.abs(x) + r + np.abs(pull))
+            going = (np.abs(excess) > 2.0 * size) & (high - low > size)
+            active, side, r = active[going], side[going], r[going]
+            low, high, most = low[going], high[going], most[going]
+            excess, x = excess[going], x[going]
+            bend = self.function.order(x + side * r, 2)
+            step = r + excess / (1.0 + float(self.h) * bend)
+            half = np.where(np.isfinite(high), 0.5 * (low + high), np.minimum(2.0 * r + 1.0, most))
+            # Every third step halves, lest Newton's method creep.
+            newton = (step > low) & (step < high) & (number % 3 < 2)
+            r = np.where(newton, step, half)
+        return s.reshape(t.shape)
 
-    def _on_kinks(self, t: Array, s: Array) -> Array:
-        """s exactly at a breakpoint where t lies in b + hφ'(b)."""
-        h = float(self.h)
-        for b in self.function.breaks:
-            left = float(b) + h * float(self.function.slope_at(b, -1).high)
-            right = float(b) + h * float(self.function.slope_at(b, 1).low)
-            s = np.where((t >= left) & (t <= right), float(b), s)
-        return s
+    @cached_property
+    def _rests(self) -> list[tuple[float, float, float]]:
+        """b + hφ'(b) for each kink b, and b: there s rests."""
+        h, found = float(self.h), []
+        for b, _ in self.function.kinks():
+            slopes = self.function.slope_at(b, -1), self.function.slope_at(b, 1)
+            left = float(b) + h * float(slopes[0].high)
+            found.append((left, float(b), float(b) + h * float(slopes[1].low)))
+        return found
 
     @np.errstate(all="ignore")
-    def evaluate(self, t: Array) -> tuple[Array, Array, Array]:
-        """e_h φ, its slope and curvature."""
+    def order(self, t: Array, k: int) -> Array:
+        """e_h φ, its slope or curvature: k = 0, 1, 2."""
         t, h = np.asarray(t, dtype=np.float64), float(self.h)
         s = self.minimiser(t)
-        value, _, bend = self.function.evaluate(s)
-        slope = (t - s) / h
-        kinked = np.isin(s, [float(b) for b, _ in self.function.kinks()]) | np.isinf(bend)
-        curvature = np.where(kinked, 1.0 / h, bend / (1.0 + h * bend))
-        return value + 0.5 * h * np.square(slope), slope, curvature
+        slope: Array = (t - s) / h
+        if k == 0:
+            return self.function.order(s, 0) + 0.5 * h * np.square(slope)
+        if k == 1:
+            return slope
+        bend = self.function.order(s, 2)
+        kinked = np.isin(s, [b for _, b, _ in self._rests]) | np.isinf(bend)
+        return np.where(kinked, 1.0 / h, bend / (1.0 + h * bend))
 
     def curvature_bound(self) -> float:
         """1/h, rounded up."""

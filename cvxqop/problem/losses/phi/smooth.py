@@ -111,18 +111,22 @@ class Smooth:
         return Smooth(polynomial.substitute(self.poly, a, b), tuple(terms))
 
     @np.errstate(all="ignore")
-    def evaluate(self, t: Array) -> tuple[Array, Array, Array]:
-        """φ, φ', φ''."""
-        value, slope, bend = self._polynomial(t)
+    def order(self, t: Array, k: int) -> Array:
+        """φ, φ' or φ'': k = 0, 1, 2."""
+        found = self._polynomial(t, k)
         for term in self.terms:
-            w, (u, du, ddu) = float(term.weight), term.inner.evaluate(t)
-            g, dg, ddg = term.atom.evaluate(u)
-            value = value + w * g
-            slope = slope + w * dg * du
-            bend = bend + w * ddg * np.square(du)
-            if term.inner.degree not in (0, 1):
-                bend = bend + w * dg * ddu
-        return value, slope, bend
+            w, atom, inner = float(term.weight), term.atom, term.inner
+            u = inner.order(t, 0)
+            if k == 0:
+                part = atom.order(u, 0)
+            elif k == 1:
+                part = atom.order(u, 1) * inner.order(t, 1)
+            else:
+                part = atom.order(u, 2) * np.square(inner.order(t, 1))
+                if inner.degree not in (0, 1):
+                    part = part + atom.order(u, 1) * inner.order(t, 2)
+            found = found + w * part
+        return found
 
     @cached_property
     def _orders(self) -> tuple[_Range, _Range, _Range]:
@@ -131,7 +135,7 @@ class Smooth:
         return _Range(self.poly), _Range(first), _Range(polynomial.derivative(first))
 
     @cached_property
-    def _about(self) -> tuple[float, tuple[list[float], list[float], list[float]]]:
+    def about(self) -> tuple[float, tuple[list[float], ...]]:
         """The mean of the zeros of p, the vertex of a parabola, and p, p', p'' about it.
 
         There the terms of p hardly cancel each other.
@@ -142,18 +146,17 @@ class Smooth:
         moved = polynomial.substitute(p, Fraction(1), centre)
         first = polynomial.derivative(moved)
         orders = (moved, first, polynomial.derivative(first))
-        floats = [[float(c) for c in reversed(order)] for order in orders]
-        return float(centre), (floats[0], floats[1], floats[2])
+        return float(centre), tuple([float(c) for c in order] for order in orders)
 
-    def _polynomial(self, t: Array) -> tuple[Array, Array, Array]:
-        centre, orders = self._about
-        s, found = t - centre, []
-        for coefficients in orders:
-            value = np.zeros_like(s)
-            for c in coefficients:
-                value = value * s + c if coefficients[0] is not c else np.full_like(s, c)
-            found.append(value)
-        return found[0], found[1], found[2]
+    def _polynomial(self, t: Array, k: int) -> Array:
+        centre, orders = self.about
+        coefficients = orders[k]
+        if not coefficients:
+            return np.zeros_like(t)
+        s, value = t - centre, np.full_like(t, coefficients[-1])
+        for c in reversed(coefficients[:-1]):
+            value = value * s + c
+        return value
 
     @np.errstate(all="ignore")
     def enclose(self, t: Interval, exact: Fraction | None = None) -> Jet:
