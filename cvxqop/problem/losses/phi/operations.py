@@ -20,10 +20,13 @@ from cvxqop.problem.losses.phi.piecewise import Piecewise, exact
 from cvxqop.problem.losses.phi.sheet import Sheet, function_array, of_one_record
 from cvxqop.problem.losses.phi.smooth import Unread
 
-__all__ = ["ADDING", "ELEMENTWISE", "LINEAR", "REDUCTIONS", "SHAPING"]
+__all__ = ["ADDING", "ADDITIVE", "ELEMENTWISE", "REDUCTIONS", "SCALING", "SHAPING"]
 
-LINEAR = frozenset({"add", "neg"})
-"""Entrywise atoms of which a sum over records stays one."""
+ADDITIVE = frozenset({"add", "neg"})
+"""Entrywise atoms that of sums over the records make one."""
+
+SCALING = frozenset({"multiply", "divide"})
+"""Entrywise atoms that of such a sum and a number make one."""
 
 ADDING = frozenset({"sum", "quad_over_lin", "norm1"})
 """Reductions that are sums over what they run over."""

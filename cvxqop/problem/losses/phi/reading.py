@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 
 from cvxqop import _cvxpy
-from cvxqop.problem.losses.phi.operations import ADDING, ELEMENTWISE, LINEAR, REDUCTIONS, SHAPING
+from cvxqop.problem.losses.phi.operations import (
+    ADDING,
+    ADDITIVE,
+    ELEMENTWISE,
+    REDUCTIONS,
+    SCALING,
+    SHAPING,
+)
 from cvxqop.problem.losses.phi.piecewise import Piecewise
 from cvxqop.problem.losses.phi.sheet import Sheet, elementwise, reduced
 from cvxqop.problem.losses.phi.smooth import Unread
@@ -59,7 +66,9 @@ class _Reader:
         kind = _cvxpy.kind(node)
         known = ELEMENTWISE.get(kind)
         if known is not None:
-            return elementwise(known(node), arguments, node.ndim, kind in LINEAR)
+            numbers = sum(not isinstance(one, Sheet) for one in arguments)
+            linear = (kind in ADDITIVE and not numbers) or (kind in SCALING and numbers == 1)
+            return elementwise(known(node), arguments, node.ndim, linear)
         shaped = SHAPING.get(kind)
         if shaped is not None:
             return shaped(node, arguments)

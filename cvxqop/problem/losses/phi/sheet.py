@@ -68,7 +68,7 @@ def of_one_record(values: Any, axis: int | None) -> Any:
 def elementwise(
     function: Callable[..., Any], arguments: Sequence[Any], ndim: int, linear: bool
 ) -> Sheet:
-    """An entrywise function of sheets and of arrays of public numbers; ``linear`` of sums, too."""
+    """An entrywise function of sheets and arrays of public numbers; of sums where ``linear``."""
     sheets = [one for one in arguments if isinstance(one, Sheet)]
     summed = any(one.summed for one in sheets)
     if summed and not (linear and all(one.summed for one in sheets)):
