@@ -57,6 +57,7 @@ class Interval:
         low, high = np.asarray(near), np.asarray(near)
         return Interval(low if exact <= x else _down(low), high if exact >= x else _up(high))
 
+    @np.errstate(all="ignore")
     def __add__(self, other: Interval) -> Interval:
         return Interval(
             _sum(self.low, other.low, _down(self.low + other.low)),
@@ -69,6 +70,7 @@ class Interval:
     def __sub__(self, other: Interval) -> Interval:
         return self + (-other)
 
+    @np.errstate(all="ignore")
     def __mul__(self, other: Interval) -> Interval:
         ends = [_product(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
         low, high = np.minimum.reduce(ends), np.maximum.reduce(ends)
