@@ -346,3 +346,14 @@ def test_sums_over_records_are_scaled_and_added():
     assert loss.curvature == pytest.approx(2 / 3 + 0.5)
     assert isinstance(recognise(cp.square(cp.sum_squares(t)), t), NotRecognised)
     assert isinstance(recognise(cp.sum_squares(t) + 1, t), NotRecognised)
+
+
+def test_the_argument_written_twice():
+    """CVXPY merges sums, so that y − X @ w − 1 does not hold the node y − X @ w."""
+    w, X, y = cp.Variable(2), np.ones((3, 2)), np.ones(3)
+    t, again, less = X @ w - y, X @ w - y, y - X @ w - 1
+    pinball = cp.sum(cp.maximum(0.75 * t, -0.25 * again) + cp.pos(less))
+    assert isinstance(recognise(pinball, t), NotRecognised)
+    found = recognise(pinball, t, also=[(again, 1.0, 0.0), (less, -1.0, -1.0)])
+    assert [float(b) for b in found.function.breaks] == [-1.0, 0.0]
+    assert [float(jump) for jump in found.function.jumps()] == [1.0, 1.0]

@@ -1,7 +1,7 @@
 """Intervals of numbers, arrays of them at once, rounded outwards.
 
 Sums and products are moved by one unit in the last place. Library functions are trusted to
-`SLACK` relative, some hundred units: exp, log and the rest are not correctly rounded.
+`SLACK` relative, a thousand units: exp, log and the rest are not correctly rounded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["SLACK", "Interval", "monotone"]
 
 Array = npt.NDArray[np.float64]
 
-SLACK = 2.0**-44
+SLACK = 2.0**-42
 """Relative error that an elementary function of NumPy or SciPy is allowed."""
 
 
@@ -89,6 +89,13 @@ class Interval:
     def clip(self, low: float, high: float) -> Interval:
         """What is left of it where every x is known to lie in [low, high]."""
         return Interval(np.clip(self.low, low, high), np.clip(self.high, low, high))
+
+    def known(self) -> Interval:
+        """The same, where an end could not be computed an infinite one."""
+        return Interval(
+            np.where(np.isnan(self.low), -np.inf, self.low),
+            np.where(np.isnan(self.high), np.inf, self.high),
+        )
 
     def hull(self, other: Interval) -> Interval:
         """The smallest interval that holds both."""

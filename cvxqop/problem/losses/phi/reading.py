@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,9 @@ from cvxqop.problem.losses.phi.smooth import Unread
 __all__ = ["read_function"]
 
 
-def read_function(expression: Any, argument: Any) -> Piecewise:
+def read_function(
+    expression: Any, argument: Any, also: Sequence[tuple[Any, float, float]] = ()
+) -> Piecewise:
     """φ with expression = φ(argument), for each entry of the argument alike; or summed over them.
 
     Parameters
@@ -30,7 +33,9 @@ def read_function(expression: Any, argument: Any) -> Piecewise:
     expression : cvxpy Expression
         Its variables occur in the argument only; everything else is a public number.
     argument : cvxpy Expression
-        One of its nodes: a number, or an array whose longest axis is that of the records.
+        t, one of its nodes: a number, or an array whose longest axis is that of the records.
+    also : sequence of (node, a, b)
+        Other nodes, known to be a t + b, a ≠ 0: the same rows written again, or with a sign.
 
     Raises
     ------
@@ -39,7 +44,7 @@ def read_function(expression: Any, argument: Any) -> Piecewise:
     """
     if sum(length > 1 for length in argument.shape) > 1:
         raise Unread("has several numbers a record")
-    found = _Reader(argument).read(expression)
+    found = _Reader(argument, also).read(expression)
     if not isinstance(found, Sheet):
         raise Unread("does not depend on its argument")
     if found.entries.size != 1:
@@ -49,13 +54,16 @@ def read_function(expression: Any, argument: Any) -> Piecewise:
 
 
 class _Reader:
-    def __init__(self, argument: Any) -> None:
-        self._argument = argument
+    def __init__(self, argument: Any, also: Sequence[tuple[Any, float, float]]) -> None:
+        self._argument, self._also = argument, also
 
     def read(self, node: Any) -> Any:
         """A Sheet, or an array of public numbers."""
         if node is self._argument:
             return self._leaf(node)
+        for other, a, b in self._also:
+            if node is other:
+                return self._leaf(node, Piecewise.argument() * a + b)
         if _cvxpy.is_leaf(node):
             return self._constant(node)
         arguments = [self.read(argument) for argument in node.args]
@@ -86,10 +94,10 @@ class _Reader:
         keepdims = bool(getattr(node, "keepdims", False))
         return reduced(sheet, axes, keepdims, over(node, arguments), kind in ADDING)
 
-    def _leaf(self, node: Any) -> Sheet:
+    def _leaf(self, node: Any, function: Piecewise | None = None) -> Sheet:
         axis = next((k for k, length in enumerate(node.shape) if length > 1), None)
         entries = np.empty(tuple(1 for _ in node.shape), dtype=object)
-        entries[...] = Piecewise.argument()
+        entries[...] = Piecewise.argument() if function is None else function
         return Sheet(entries, axis)
 
     def _constant(self, node: Any) -> Any:

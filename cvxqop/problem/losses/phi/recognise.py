@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -161,7 +162,10 @@ class NotRecognised:
 
 
 def recognise(
-    expression: Any, argument: Any, name: str = "loss φ of one number"
+    expression: Any,
+    argument: Any,
+    name: str = "loss φ of one number",
+    also: Sequence[tuple[Any, float, float]] = (),
 ) -> Smooth | NeedsRange | NeedsSmoothing | NotRecognised:
     """What loss an expression is of one of its nodes.
 
@@ -173,6 +177,8 @@ def recognise(
         t, a node of the expression: a number, or an array with one number a record.
     name : str
         Name of the loss for people.
+    also : sequence of (node, a, b)
+        Other nodes of the expression that are a t + b.
 
     Examples
     --------
@@ -188,7 +194,7 @@ def recognise(
     'is not convex by the rules of CVXPY'
     """
     try:
-        function = read_function(expression, argument)
+        function = read_function(expression, argument, also)
         if not function.convex():
             return NotRecognised("is not convex by the rules of CVXPY")
         function = function.without_rounding()

@@ -165,7 +165,7 @@ class Smooth:
         for term in self.terms:
             w = term.factor
             u, du, ddu = term.inner.enclose(t, exact)
-            g, dg, ddg = term.atom.ranges(u)
+            g, dg, ddg = (one.known() for one in term.atom.ranges(u))
             value = value + w * g
             slope = slope + w * (dg * du)
             bend = bend + w * (ddg * du.square())
@@ -198,7 +198,7 @@ class Smooth:
         found = [_poly_shape(self.poly, low, high)]
         for term in self.terms:
             range_ = term.inner.enclose(outer(low, high))[0]
-            _, slope, bend = term.atom.ranges(range_)
+            _, slope, bend = (one.known() for one in term.atom.ranges(range_))
             sign = 1 if term.weight > 0 else -1
             ends = sorted((sign * float(bend.low), sign * float(bend.high)))
             slopes = sorted((sign * float(slope.low), sign * float(slope.high)))
