@@ -357,3 +357,10 @@ def test_the_argument_written_twice():
     found = recognise(pinball, t, also=[(again, 1.0, 0.0), (less, -1.0, -1.0)])
     assert [float(b) for b in found.function.breaks] == [-1.0, 0.0]
     assert [float(jump) for jump in found.function.jumps()] == [1.0, 1.0]
+
+
+def test_many_terms():
+    """No two of their parabolas overlap but neighbours: κ is that of two."""
+    t = cp.Variable()
+    loss = recognise(sum(cp.huber(t - k, 0.75) for k in range(70)), t).loss
+    assert (loss.curvature, loss.slope) == (4.0, 105.0)

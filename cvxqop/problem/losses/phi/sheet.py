@@ -6,6 +6,7 @@ Of an argument with one entry a record, one record is looked at: the axis of the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -84,8 +85,14 @@ def elementwise(
         else:
             own = None if axis is None else axis - (ndim - one.ndim)
             arrays.append(of_one_record(one, own).astype(object))
-    found = np.frompyfunc(function, len(arrays), 1)(*arrays)
-    return Sheet(np.asarray(found, dtype=object), axis, summed)
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    if math.prod(shape) > _LARGEST:
+        raise Unread("has too many numbers a record")
+    aligned = [np.broadcast_to(array, shape) for array in arrays]
+    found = np.empty(shape, dtype=object)
+    for index in np.ndindex(shape):
+        found[index] = function(*(array[index] for array in aligned))
+    return Sheet(found, axis, summed)
 
 
 def reduced(
