@@ -1,8 +1,8 @@
 """Random convex functions of one number: nothing that is promised of them is exceeded.
 
 Bounds of 1,000 functions, ten times as many with ``CVXQOP_FULL=1``. φ is computed apart from the
-library, in extended precision. With φ'' ≤ κ a second difference of φ is at most κ times the square of the
-step, and a first one at most the slope times the step: no derivative is approximated.
+library, in extended precision. With φ'' ≤ κ a second difference of φ is at most κ times the square
+of the step, and a first one at most the slope times the step: no derivative is approximated.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, xlogy
 
-from cvxqop.problem.losses.phi.interval import Interval, monotone, slack
+from cvxqop.problem.losses.phi.interval import Interval, monotone, settled, slack
 
 __all__ = ["EXP", "LOG", "SOFTPLUS", "XLOGX", "Atom", "Hypot", "Power"]
 
@@ -45,8 +45,9 @@ def _bump(g: Function) -> Callable[[Interval], Interval]:
     """Range of an even g ≥ 0 that falls with |u|."""
 
     def found(u: Interval) -> Interval:
-        low, high = np.minimum(g(u.low), g(u.high)), g(u.nearest_to_zero())
-        return slack(low, high)
+        near = u.nearest_to_zero()
+        first, last, high = (settled(g(end), end) for end in (u.low, u.high, near))
+        return slack(np.minimum(first, last), high)
 
     return found
 

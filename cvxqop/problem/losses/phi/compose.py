@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -57,12 +57,12 @@ def entropy(f: Piecewise) -> Piecewise:
     return _on_positive(f, lambda part: _applied(XLOGX, part), closed=True)
 
 
-def _on_positive(f: Piecewise, function: object, closed: bool) -> Piecewise:
+def _on_positive(f: Piecewise, function: Callable[[Smooth], Smooth], closed: bool) -> Piecewise:
     """A function of each part where that is positive; 0 counts where ``closed``."""
 
     def split(left: End, right: End, part: Smooth) -> list[Segment]:
         kept = [one for one in part.signs(left, right) if one[2] > 0 or (closed and one[2] == 0)]
-        return [(a, b, function(part)) for a, b, _ in kept]  # type: ignore[operator]
+        return [(a, b, function(part)) for a, b, _ in kept]
 
     return f.each(split)
 

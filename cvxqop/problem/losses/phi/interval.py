@@ -13,12 +13,15 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SLACK", "Interval", "monotone"]
+__all__ = ["SLACK", "Interval", "monotone", "settled", "slack"]
 
 Array = npt.NDArray[np.float64]
 
 SLACK = 2.0**-42
 """Relative error that an elementary function of NumPy or SciPy is allowed."""
+
+_LEAST = 5e-324
+"""The smallest positive double: what a result is taken for that is 0 by underflow alone."""
 
 
 def _down(x: Array) -> Array:
@@ -113,14 +116,22 @@ def _sum(a: Array, b: Array, rounded: Array) -> Array:
 
 def _product(a: Array, b: Array) -> Array:
     """a·b; 0·∞ is 0, as an infinite end is not attained."""
-    return np.where((a == 0.0) | (b == 0.0), 0.0, a * b)
+    value = a * b
+    value = np.where(value == 0.0, np.copysign(_LEAST, value), value)
+    return np.where((a == 0.0) | (b == 0.0), 0.0, value)
 
 
 def monotone(function: Callable[[Array], Array], x: Interval, rising: bool = True) -> Interval:
     """Range of a monotone function, `SLACK` of its size wider at either end."""
-    first, last = function(x.low), function(x.high)
+    first, last = (settled(function(end), end) for end in (x.low, x.high))
     low, high = (first, last) if rising else (last, first)
     return slack(low, high)
+
+
+def settled(value: Array, at: Array) -> Array:
+    """Function values where 0 at a finite argument other than 0 is taken for an underflow."""
+    under = (value == 0.0) & (at != 0.0) & np.isfinite(at)
+    return np.where(under, np.copysign(_LEAST, value), value)
 
 
 def slack(low: Array, high: Array) -> Interval:
