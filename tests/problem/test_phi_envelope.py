@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
+from cvxqop.errors import OptionError
 from cvxqop.problem.losses.phi.envelope import envelope, gap
 from cvxqop.problem.losses.phi.piecewise import Piecewise
 from cvxqop.problem.losses.phi.proximal import NumericalEnvelope
@@ -167,3 +168,9 @@ def test_envelope_of_an_envelope():
     f = recognise(cp.pos(cp.abs(t - 0.3) - 0.5) + cp.maximum(0.1 * t, -t), t).function
     h, k = Fraction(1, 7), Fraction(2, 5)
     assert envelope(envelope(f, h), k) == envelope(f, h + k)
+
+
+@pytest.mark.parametrize("h", [0.0, -1.0, math.inf, math.nan])
+def test_widths_are_positive(h):
+    with pytest.raises(OptionError, match="smoothing"):
+        smoothed(cp.abs, h)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop.problem.losses.phi import bounds, compose, polynomial
+from cvxqop.problem.losses.phi import bounds, compose, polynomial, smooth
 from cvxqop.problem.losses.phi.piecewise import Piecewise
 from cvxqop.problem.losses.phi.polynomial import as_end
 from cvxqop.problem.losses.phi.proximal import NumericalEnvelope
-from cvxqop.problem.losses.phi.smooth import Unread, quadratic
+from cvxqop.problem.losses.phi.smooth import Smooth, Unread
 from cvxqop.problem.losses.scalar import ScalarLoss, huber, logistic, squared, squared_hinge
 
 __all__ = ["PhiLoss", "Source", "bounded", "known", "loss_of"]
@@ -22,16 +22,8 @@ __all__ = ["PhiLoss", "Source", "bounded", "known", "loss_of"]
 Array = npt.NDArray[np.float64]
 
 
-class Source(Protocol):
-    """What a loss is computed from."""
-
-    def order(self, t: Array, k: int) -> Array:
-        """φ, φ' or φ'': k = 0, 1, 2."""
-
-    def substitute(self, a: Fraction, b: Fraction) -> Any:
-        """φ(a t + b)."""
-
-    def __mul__(self, weight: float | Fraction) -> Any: ...
+Source = Piecewise | NumericalEnvelope
+"""What a loss is computed from."""
 
 
 @dataclass(frozen=True)
@@ -55,18 +47,12 @@ class PhiLoss(ScalarLoss):
 
     def slope_on(self, low: float, high: float) -> float:
         """sup of |φ'(t)| over low ≤ t ≤ high."""
-        if isinstance(self.source, Piecewise):
-            found = bounds.slope_bound(self.source, low, high)
-        else:
-            assert isinstance(self.source, NumericalEnvelope)
-            found = self.source.slope_bound(low, high)
-        return min(self.slope, found)
+        return min(self.slope, _slope_bound(self.source, low, high))
 
     def least_curvature(self, low: Array, high: Array) -> Array:
         """A lower bound on φ'' over each interval [low, high]."""
         if isinstance(self.source, Piecewise):
             return bounds.least_curvature(self.source, low, high)
-        assert isinstance(self.source, NumericalEnvelope)
         return self.source.least_curvature(low, high)
 
     def scaled(self, factor: float) -> ScalarLoss:
@@ -87,25 +73,31 @@ class PhiLoss(ScalarLoss):
         return loss_of(self.source * weight, f"{weight:g} times {self.name}")
 
 
-def loss_of(source: Any, name: str) -> PhiLoss:
+def _slope_bound(source: Source, low: float, high: float) -> float:
+    if isinstance(source, Piecewise):
+        return bounds.slope_bound(source, low, high)
+    return source.slope_bound(low, high)
+
+
+def loss_of(source: Source, name: str) -> PhiLoss:
     """A loss from φ, which is convex, C¹ and defined on the whole line; κ may be infinite."""
-    piecewise = isinstance(source, Piecewise)
-    if piecewise:
+    quadratic, inverse = False, None
+    if isinstance(source, Piecewise):
         curvature = bounds.curvature_bound(source)
-        slope = bounds.slope_bound(source, -math.inf, math.inf)
+        quadratic = len(source.parts) == 1 and source.degree == 2
+        inverse = _inverse(source) if 0 <= source.degree <= 2 else None
     else:
         curvature = source.curvature_bound()
-        slope = source.slope_bound(-math.inf, math.inf)
     return PhiLoss(
         name,
         value=lambda t: source.order(t, 0),
         derivative=lambda t: source.order(t, 1),
         second_derivative=lambda t: source.order(t, 2),
         curvature=curvature,
-        slope=slope,
-        quadratic=piecewise and len(source.parts) == 1 and source.degree == 2,
+        slope=_slope_bound(source, -math.inf, math.inf),
+        quadratic=quadratic,
         even=source.substitute(Fraction(-1), Fraction(0)) == source,
-        inverse=_inverse(source) if piecewise and 0 <= source.degree <= 2 else None,
+        inverse=inverse,
         source=source,
     )
 
@@ -177,9 +169,9 @@ def bounded(f: Piecewise, low: float, high: float) -> Piecewise:
     return Piecewise.joined(segments)
 
 
-def _touching(part: Any, t: Fraction) -> Any:
+def _touching(part: Smooth, t: Fraction) -> Smooth:
     jet = [(float(one.low), float(one.high)) for one in part.at(t)]
     if not all(math.isfinite(end) and abs(end) < 1e100 for pair in jet for end in pair):
         raise Unread("is not smooth at an end of its range")
     value, slope, bend = (Fraction(0.5 * (low + high)) for low, high in jet)
-    return quadratic(value, slope, max(bend, Fraction(0)), t)
+    return smooth.quadratic(value, slope, max(bend, Fraction(0)), t)

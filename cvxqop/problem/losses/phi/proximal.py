@@ -41,9 +41,11 @@ class NumericalEnvelope:
     function: Piecewise
     h: Fraction
 
-    def __mul__(self, weight: float | Fraction) -> NumericalEnvelope:
-        """w e_h φ, w > 0, is the envelope of w φ with h/w."""
+    def __mul__(self, weight: float | Fraction) -> NumericalEnvelope | Piecewise:
+        """w e_h φ is the envelope of w φ with h/w; of w = 0 it is 0."""
         w = Fraction(weight)
+        if w == 0:
+            return Piecewise.number(0.0)
         return NumericalEnvelope(self.function * w, self.h / w)
 
     def substitute(self, a: Fraction, b: Fraction) -> NumericalEnvelope:

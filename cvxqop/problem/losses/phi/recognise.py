@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from cvxqop.errors import OptionError
 from cvxqop.problem.losses.phi.bounds import curvature_bound, slope_bound
 from cvxqop.problem.losses.phi.envelope import envelope, gap
 from cvxqop.problem.losses.phi.interval import Interval
@@ -143,7 +144,14 @@ class NeedsSmoothing:
         With ``centred``, and φ piecewise quadratic with slopes between p and q, the envelope of
         φ(t) − m t, m = (p + q)/2, plus m t: curvature and slopes have the same bounds, and the
         gap is at most h (q − p)²/8, where φ's own is h max(p², q²)/2.
+
+        Raises
+        ------
+        OptionError
+            If h is not positive and finite.
         """
+        if not 0.0 < h < math.inf:
+            raise OptionError("smoothing: the width must be positive and finite.")
         width = Fraction(h)
         source: Piecewise | NumericalEnvelope = NumericalEnvelope(self.function, width)
         if 0 <= self.function.degree <= 2:
