@@ -98,7 +98,7 @@ def plain(smooth, theta, regulariser, constraints, optimum, steps):
         if step in shown:
             point = rest.project(rest.prox_penalty(walk.x, length)[0]).point
             found = certified_point(smooth, rest, point, walk.x, length, curvature)
-            passes = step / smooth.rows.n
+            passes = step / smooth.n
             curve.append((passes, found.value - optimum, found.certificate.gap))
         if step == steps:
             return np.array(curve)

@@ -36,7 +36,7 @@ HOMES = {
     10: ["privacy/release.py"],
     11: ["solve/certificate.py"],
     12: ["privacy/paper/profile.py", "privacy/paper/calibrated.py", "privacy/wishart/options.py"],
-    13: ["privacy/utility.py", "privacy/linear/options.py", "privacy/gaussian/truncated.py"],
+    13: ["privacy/utility.py", "privacy/linear/calibrated.py", "privacy/gaussian/truncated.py"],
     14: ["privacy/shares.py", "privacy/wishart/calibrated.py"],
 }
 

@@ -93,6 +93,7 @@ PSEUDO_HUBER = ScalarLoss(
     second_derivative=lambda t: np.hypot(1.0, t) ** -3.0,
     curvature=1.0,
     slope=1.0,
+    unimodal=True,
 )
 SCALARS = {"logistic": logistic, "pseudo-Huber": PSEUDO_HUBER}
 

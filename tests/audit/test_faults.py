@@ -21,8 +21,8 @@ from cvxqop.privacy.noise import Randomness, SeededNoise
 from cvxqop.privacy.release import GaussianRelease
 from cvxqop.privacy.wishart import ensemble as wishart
 from cvxqop.privacy.wishart.calibrated import CalibratedWishart
-from cvxqop.problem.erm import ERM
 from cvxqop.problem.losses.multinomial import Multinomial
+from cvxqop.problem.losses.terms import MarginTerm
 
 PAIR = {pair.name: pair for pair in PAIRS}
 SQUARED, LOGISTIC, HUBER = LOSSES
@@ -60,13 +60,13 @@ def test_half_the_noise(monkeypatch):
 
 
 def test_R_instead_of_its_square(monkeypatch):
-    sound = ERM.constants
+    sound = MarginTerm.constants
 
     def constants(self, *args):
         c = sound(self, *args)
         return replace(c, smoothness=c.smoothness / c.row_norm)
 
-    monkeypatch.setattr(ERM, "constants", constants)
+    monkeypatch.setattr(MarginTerm, "constants", constants)
     found = findings(replace(ADDED, sampled=None))
     assert found.exact.attained > 1.5
     assert not found.exact.holds
@@ -120,7 +120,7 @@ def test_an_inexact_solve_needs_the_release_noise(monkeypatch, noise):
 
     def rounded(smooth, *args, **options):
         answer = sound(smooth, *args, **{**options, "accuracy": 0.4 * accuracy})
-        parity = smooth.rows.n % 2
+        parity = smooth.n % 2
         theta = (2 * np.round((answer.theta / (accuracy / 2) - parity) / 2) + parity) * accuracy / 2
         assert np.max(np.abs(theta - answer.theta)) <= accuracy / 2 + 1e-12
         return replace(answer, theta=theta, distance=accuracy)
@@ -239,13 +239,13 @@ def declared_rows():
     [("smoothness", 0), ("smoothness", 1), ("anchor_gradient", 2), ("gradient", 3)],
 )
 def test_half_a_declared_constant(monkeypatch, constant, row):
-    sound = case.declared_sensitivity
+    sound = case._sensitivity
 
     def halved(*args):
         found = sound(*args)
         return replace(found, **{constant: 0.5 * getattr(found, constant)})
 
-    monkeypatch.setattr(case, "declared_sensitivity", halved)
+    monkeypatch.setattr(case, "_sensitivity", halved)
     found = findings(declared_rows()[row])
     assert found.exact.attained > 1.2
     assert not found.holds

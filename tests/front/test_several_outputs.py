@@ -195,11 +195,6 @@ REFUSED = {
         {"anchor": cvxqop.CommonMinimizer({Theta: np.zeros((P, K)), b: np.zeros(K)}, error=0.1)},
         "no minimiser that all records share",
     ),
-    "stochastic variant": (
-        SQUARED,
-        {"solver": "STOTOS", "solver_options": {"variant": "svrg"}},
-        "solved from its quadratic form",
-    ),
     "solver that is not there": (LOGISTIC, {"solver": "NONE"}, "not installed"),
     "no bound on the targets": (SQUARED, {"bounds": cvxqop.Bounds(row_norm=1.0)}, "offset"),
 }

@@ -49,7 +49,7 @@ def density(points, loss, rows, offsets, tilt, ridge, scale):
     H = np.repeat(ridge * np.eye(d)[None], len(points), axis=0)
     for a, numbers in zip(A, columns, strict=True):
         C = np.broadcast_to(numbers, (len(points), len(numbers)))
-        slope = cut.slope(points @ a, C)
+        slope = cut.values(points @ a, C)[1]
         assert np.abs(slope).max() * np.linalg.norm(a) <= ZETA
         b -= slope[:, None] * a
         H += cut.second_derivative(points @ a, C)[:, None, None] * np.outer(a, a)

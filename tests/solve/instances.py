@@ -19,6 +19,9 @@ class Loss:
     curvature: float
     quadratic: bool = False
 
+    def least_curvature(self, low, high):
+        return np.minimum(self.second_derivative(low), self.second_derivative(high))
+
 
 SQUARED = Loss("squared", np.square, lambda t: 2 * t, lambda t: np.full_like(t, 2.0), 2.0, True)
 LOGISTIC = Loss(

@@ -149,9 +149,9 @@ class CutLoss(Margin):
         ends = (margin,) if reach is None else (margin - reach, margin + reach)
         total = np.zeros(len(margin))
         for j, loss in enumerate(self.losses):
-            # φ'' is unimodal, so its minimum over an interval is at an end.
-            parts = [loss.second_derivative(t + numbers.c[:, j]) for t in ends]
-            total += numbers.w[:, j] * np.minimum(parts[0], parts[-1])
+            t = [end + numbers.c[:, j] for end in ends]
+            bend = loss.second_derivative(*t) if reach is None else loss.least_curvature(*t)
+            total += numbers.w[:, j] * bend
         # h' never decreases: within ±s at both ends, it is so between them.
         for t in ends:
             total[~(np.abs(self._slope(t, numbers)) < numbers.s)] = 0.0

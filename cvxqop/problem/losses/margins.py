@@ -90,12 +90,10 @@ class LossSum(Margin):
         total = np.zeros(len(margin))
         for j, loss in enumerate(self.losses):
             t = margin + C[:, j]
-            if reach is None or loss.quadratic:
+            if reach is None:
                 total += loss.second_derivative(t)
             else:
-                # φ'' is unimodal, so its minimum over an interval is at an end.
-                low, high = loss.second_derivative(t - reach), loss.second_derivative(t + reach)
-                total += np.minimum(low, high)
+                total += loss.least_curvature(t - reach, t + reach)
         return total
 
     def quadratic_form(self, A: Any, C: Array, anchor: Array) -> tuple[Any, Array]:

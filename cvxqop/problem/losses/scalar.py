@@ -38,6 +38,9 @@ class ScalarLoss:
     inverse : callable, optional
         A point t with φ'(t) = u for an array of u, anything where there is none: where it is
         known, clipped gradients are evaluated faster.
+    unimodal : bool
+        Whether φ'' rises and then falls, so that over an interval it is least at an end. Where it
+        is not said, nothing but φ'' ≥ 0 is taken for certain, and hard cases may not be certified.
 
     Examples
     --------
@@ -50,6 +53,7 @@ class ScalarLoss:
     ...     curvature=1.0,
     ...     slope=1.0,
     ...     even=True,
+    ...     unimodal=True,
     ... )
     >>> log_cosh.scaled(2.0).curvature
     4.0
@@ -64,6 +68,7 @@ class ScalarLoss:
     quadratic: bool = False
     even: bool = False
     inverse: Function | None = None
+    unimodal: bool = False
 
     def slope_bound(self, bound: float) -> float:
         """sup of |φ'(t)| over |t| ≤ bound: attained at an end, since φ' never decreases."""
@@ -71,6 +76,12 @@ class ScalarLoss:
             return self.slope
         ends = self.derivative(np.array([-bound, bound], dtype=np.float64))
         return min(self.slope, float(np.max(np.abs(ends))))
+
+    def least_curvature(self, low: Array, high: Array) -> Array:
+        """A lower bound on φ'' over each interval [low, high]."""
+        if not (self.unimodal or self.quadratic):
+            return np.zeros_like(low)
+        return np.minimum(self.second_derivative(low), self.second_derivative(high))
 
     def scaled(self, factor: float) -> ScalarLoss:
         """The loss t ↦ φ(factor · t): κ times factor², slope times |factor|."""
@@ -142,6 +153,7 @@ logistic = ScalarLoss(
     curvature=0.25,
     slope=1.0,
     inverse=lambda u: np.asarray(logit(u)),
+    unimodal=True,
 )
 
 squared_hinge = ScalarLoss(
@@ -151,6 +163,7 @@ squared_hinge = ScalarLoss(
     second_derivative=lambda t: np.where(t > 0.0, 2.0, 0.0),
     curvature=2.0,
     inverse=lambda u: 0.5 * u,
+    unimodal=True,
 )
 
 
@@ -172,4 +185,5 @@ def huber(threshold: float = 1.0) -> ScalarLoss:
         slope=2.0 * m,
         even=True,
         inverse=lambda u: 0.5 * u,
+        unimodal=True,
     )
