@@ -20,7 +20,14 @@ from cvxqop.problem.losses.declared import Declared
 from cvxqop.problem.losses.margins import LossSum
 from cvxqop.problem.losses.scalar import ScalarLoss, logistic
 
-__all__ = ["DECLARED_LINE", "DECLARED_PLANE", "DECLARED_QUADRATIC", "NO_GUARD", "DeclaredLoss"]
+__all__ = [
+    "DECLARED_LINE",
+    "DECLARED_PLANE",
+    "DECLARED_QUADRATIC",
+    "NO_GUARD",
+    "TWO_ROWS",
+    "DeclaredLoss",
+]
 
 Array = npt.NDArray[np.float64]
 
@@ -55,10 +62,15 @@ class DeclaredLoss(Loss):
         X, y = data
         theta = cp.Variable(len(self.rows[0]), name="theta")
         rows = [np.array([row]) for row in self.rows]
-        terms = [self.term(X @ (row @ theta), y) for row in rows]
+        arguments = [X @ (row @ theta) for row in rows]
+        terms = self.terms(arguments, y)
         if self.push:
             terms.append(-self.push * cp.sum(theta))
         return cp.Problem(cp.Minimize(cp.sum(terms))), [X, y] if self.targets else [X], rows
+
+    def terms(self, arguments: list[Any], y: Array) -> list[Any]:
+        """One term for all rows: several terms would be recognised, and need no declaration."""
+        return [self.term(cp.vstack(arguments) if len(arguments) > 1 else arguments[0], y)]
 
     def objective(self, data: Data) -> Objective:
         """The same, row by row."""
@@ -74,6 +86,20 @@ class DeclaredLoss(Loss):
             np.full(D, -self.push),
             np.zeros((D, D)),
         )
+
+
+@dataclass(frozen=True)
+class SeveralRows(DeclaredLoss):
+    """The same rows as terms of their own, which are recognised: constants follow from bounds."""
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """The bounds."""
+        return {"bounds": self.bounds}
+
+    def terms(self, arguments: list[Any], y: Array) -> list[Any]:
+        """A term a row."""
+        return [self.term(argument, y) for argument in arguments]
 
 
 def _pseudo_huber(t: Any, y: Array) -> Any:
@@ -136,6 +162,7 @@ DECLARED_QUADRATIC = DeclaredLoss(
         quadratic=True,
     ),
 )
+TWO_ROWS = SeveralRows("two rows, squared", SQUARED.bounds, SQUARED.term, rows=PLANE)
 NO_GUARD = DeclaredLoss(
     "declared, no guard",
     None,

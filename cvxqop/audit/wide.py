@@ -15,6 +15,7 @@ from cvxqop.audit.declared_losses import (
     DECLARED_PLANE,
     DECLARED_QUADRATIC,
     NO_GUARD,
+    TWO_ROWS,
 )
 from cvxqop.audit.neighbours import MULTINOMIAL, PAIRS, Loss
 from cvxqop.audit.row import Row
@@ -76,6 +77,8 @@ def wide_rows(adjacency: str) -> Iterator[Row]:
         yield from group("linear", pushed(loss), 1.0, (OPPOSITE,))
     yield from group("wishart", DECLARED_QUADRATIC, 0.01, (OPPOSITE,), exact="loss")
     yield from group("gaussian", DECLARED_QUADRATIC, 0.01, kept, exact="loss", sampled=(OPPOSITE,))
+    yield from group("gaussian", TWO_ROWS, 0.01, kept, exact="loss", sampled=(OPPOSITE,))
+    yield from group("wishart", TWO_ROWS, 0.01, (FAR,), exact="loss")
     pair = PAIR[ALONE if added else "zero record"]
     yield Row("wishart, m = 3.5", FEW, adjacency, NO_GUARD, pair, "loss", None)
 

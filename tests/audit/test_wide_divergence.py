@@ -96,7 +96,7 @@ def test_two_classes_are_the_logistic_loss():
     u, weight, _ = grid(1)
 
     def p(one):
-        a, y = one.rows.take(0, one.rows.n)
+        a, y = one.sums.rows[0].take(0, one.erm.n)
         s = expit(np.sqrt(2) * u * a.T)
         H = (2 * a.T**2 * s * (1 - s)).sum(axis=1) + mechanism.ridge
         g = (np.sqrt(2) * a.T * (s - y[:, 0])).sum(axis=1) + mechanism.ridge * u[:, 0]

@@ -6,10 +6,10 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
-from cvxqop.declaring import declared_sensitivity
 from scipy.optimize import minimize
 
 import cvxqop
+from cvxqop.case import _sensitivity
 from cvxqop.privacy.noise import Randomness
 from cvxqop.problem.reading.declared_reading import read_declared
 from cvxqop.settings import Settings
@@ -166,8 +166,12 @@ def test_rank_one_is_not_glm_form():
     X, y, _, problem = poisson(n=9)
 
     def bounds(declared=EXP, **options):
-        settings = Settings.of({"private": [X, y], "declared": declared, **PAY, **options})
-        return declared_sensitivity(read_declared(problem, [X, y], declared), settings)
+        settings = Settings.of(
+            {"private": [X, y], "declared": declared, "perturbation": "wishart", **PAY, **options}
+        )
+        erm = read_declared(problem, [X, y], declared)
+        constants = erm.loss.constants(None, np.zeros(3), None)
+        return _sensitivity(erm, settings, constants, np.zeros(3), None)
 
     one = bounds()
     assert (one.hessian_rank, one.trace_bound, one.frobenius_bound) == (2, math.e, math.e)

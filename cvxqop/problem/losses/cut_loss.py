@@ -149,8 +149,9 @@ class CutLoss(Margin):
         ends = (margin,) if reach is None else (margin - reach, margin + reach)
         total = np.zeros(len(margin))
         for j, loss in enumerate(self.losses):
-            t = [end + numbers.c[:, j] for end in ends]
-            bend = loss.second_derivative(*t) if reach is None else loss.least_curvature(*t)
+            moved = [end + numbers.c[:, j] for end in ends]
+            known = loss.second_derivative if reach is None else loss.least_curvature
+            bend = known(*moved)
             total += numbers.w[:, j] * bend
         # h' never decreases: within ±s at both ends, it is so between them.
         for t in ends:
