@@ -28,6 +28,7 @@ from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.glm import glm_loss
 from cvxqop.problem.losses.declared import Declared
 from cvxqop.problem.records.parquet import parquet_columns
+from cvxqop.records import Records
 from cvxqop.solution import PrivateLoss, PrivateSolution
 
 __version__ = "0.1.0"
@@ -51,6 +52,7 @@ __all__ = [
     "PrivateSolution",
     "PrivateSolverError",
     "ProblemError",
+    "Records",
     "Wishart",
     "explain",
     "glm_loss",

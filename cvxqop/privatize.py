@@ -5,10 +5,11 @@ CVXPY problem → ERM → constants → Plan → one draw → perturbed quadrati
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, Unpack
 
 import cvxpy as cp
 
@@ -24,48 +25,40 @@ from cvxqop.errors import (
     sealed,
 )
 from cvxqop.plan import Candidate, Plan
-from cvxqop.privacy.budget import Budget
 from cvxqop.privacy.linear.options import Linear
-from cvxqop.privacy.wishart.ensemble import Adjacency
-from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.describe import describe
 from cvxqop.problem.erm import ERM
 from cvxqop.problem.losses.declared import Declared
 from cvxqop.problem.private.snapshot import Snapshot
 from cvxqop.problem.reading import analysis
 from cvxqop.problem.reading.declared_reading import read_declared
-from cvxqop.settings import Perturbation, Settings
+from cvxqop.records import Records
+from cvxqop.settings import Options, Settings
 from cvxqop.solution import PrivateLoss, PrivateSolution
 from cvxqop.spend import release_quadratic, spend
 from cvxqop.statements import warnings_of
 
 __all__ = ["explain", "plan", "private_loss", "privatize"]
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
-@sealed
-def privatize(
-    problem: cp.Problem,
-    *,
-    private: Sequence[Any],
-    public: Sequence[Any] = (),
-    bounds: Bounds | None = None,
-    epsilon: float,
-    delta: float,
-    adjacency: Adjacency = "replace_one",
-    perturbation: str | Perturbation = "auto",
-    anchor: Any = None,
-    radius: float | None = None,
-    accuracy: float = 1e-6,
-    nonfinite: str = "raise",
-    solver: str | None = None,
-    solver_options: Mapping[str, Any] | None = None,
-    seed: Any = None,
-    budget: Budget | None = None,
-    declared: Declared | None = None,
-    accept_solver_accuracy: bool = False,
-    verbose: bool = False,
-    **unknown: Any,
-) -> PrivateSolution:
+
+def _verb(function: Callable[P, T]) -> Callable[P, T]:
+    """Sealed, and shown with its options where signatures are asked for at run time."""
+    sealed_function = sealed(function)
+    own = inspect.signature(function)
+    kept = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    options = inspect.signature(Settings).parameters.values()
+    shown = [one if one.name != "solver_options" else one.replace(default=None) for one in options]
+    sealed_function.__signature__ = own.replace(  # type: ignore[attr-defined]
+        parameters=[*kept, *shown]
+    )
+    return sealed_function
+
+
+@_verb
+def privatize(problem: cp.Problem, **options: Unpack[Options]) -> PrivateSolution:
     """Solve a convex empirical-risk problem with (ε, δ)-differential privacy.
 
     The problem is  minimise Σ_i φ(a_i'θ + c_i) + r(θ) over θ in C,  with private records
@@ -79,7 +72,7 @@ def privatize(
         Minimise a loss of affine expressions in private data (squared, Huber, logistic, squared
         hinge, multinomial logistic, or ``declared``) plus any convex public regulariser, subject to
         any convex public constraints.
-    private : list
+    private : list or Records
         The private arrays (matched by value), constants or parameters (by identity); also lists of
         numbers, pandas and polars objects. Row i of each belongs to record i.
     public : list
@@ -126,8 +119,6 @@ def privatize(
         guarantee then rests on the solver, and the solution says so.
     verbose : bool
         Progress for the holder of the data; not private.
-    **unknown
-        Anything else is refused by name.
 
     Returns
     -------
@@ -167,19 +158,11 @@ def privatize(
     >>> bool(np.all(solution[theta] == theta.value))
     True
     """
-    options = {
-        "private": private, "public": public, "bounds": bounds, "epsilon": epsilon, "delta": delta,
-        "adjacency": adjacency, "perturbation": perturbation, "anchor": anchor, "radius": radius,
-        "accuracy": accuracy, "nonfinite": nonfinite, "solver": solver,
-        "solver_options": {} if solver_options is None else solver_options, "seed": seed,
-        "budget": budget, "declared": declared, "accept_solver_accuracy": accept_solver_accuracy,
-        "verbose": verbose, **unknown,
-    }  # fmt: skip
     return plan(problem, **options).run()
 
 
-@sealed
-def plan(problem: cp.Problem, **options: Any) -> Plan:
+@_verb
+def plan(problem: cp.Problem, **options: Unpack[Options]) -> Plan:
     """All that can be known before spending: mechanism, noise, profile, risk bound, warnings.
 
     Takes the options of :func:`privatize`. No record is read, except to find the private arrays
@@ -256,13 +239,13 @@ def prepare(
     return case, backend, candidates
 
 
-@sealed
+@_verb
 def private_loss(
     expression: cp.Expression,
     *,
     regularizer: cp.Expression | None = None,
     constraints: Sequence[cp.Constraint] | None = None,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> PrivateLoss:
     """Release a squared loss once; use it in any number of problems at no further privacy cost.
 
@@ -355,9 +338,9 @@ class Reading(str):
 @sealed
 def explain(
     problem: cp.Problem,
-    private: Sequence[Any],
+    private: Sequence[Any] | Records,
     *,
-    public: Sequence[Any] = (),
+    public: Sequence[Any] | None = None,
     adjacency: str = "replace_one",
     declared: Declared | None = None,
 ) -> Reading:
@@ -373,8 +356,12 @@ def explain(
     >>> print(cvxqop.explain(problem, private=[X, y]).splitlines()[0])
     Private loss, a sum over records of φ(a'θ + c):
     """
+    stated: dict[str, Any] = {"private": private, "public": public}
+    if isinstance(private, Records):
+        stated = private.merged(stated)
     with _cvxpy.reading():
-        return Reading(describe(_read(problem, private, public, adjacency, declared)))
+        held, known = stated["private"], stated["public"] or ()
+        return Reading(describe(_read(problem, held, known, adjacency, declared)))
 
 
 def _read(
@@ -399,6 +386,6 @@ def _warn_of_a_large_delta(settings: Settings) -> None:
         )
 
 
-def _solve_method(problem: cp.Problem, **options: Any) -> PrivateSolution:
+def _solve_method(problem: cp.Problem, **options: Unpack[Options]) -> PrivateSolution:
     """``problem.solve(method="QOP", …)``: as :func:`privatize`; value and duals stay None."""
     return plan(problem, **options).run()

@@ -7,7 +7,7 @@ import math
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Required, TypedDict
 
 from cvxqop.errors import OptionError
 from cvxqop.privacy.accounting.profile import check_privacy
@@ -19,8 +19,9 @@ from cvxqop.privacy.wishart.options import Wishart
 from cvxqop.problem.anchor import CommonMinimizer
 from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.losses.declared import Declared
+from cvxqop.records import Records
 
-__all__ = ["Settings"]
+__all__ = ["Options", "Settings"]
 
 ADJACENCIES = ("replace_one", "add_remove")
 FINEST = 1e-12
@@ -30,6 +31,30 @@ PERTURBATIONS: dict[str, type[Perturbation]] = {
     "gaussian": Gaussian,
     "linear": Linear,
 }
+
+
+class Options(TypedDict, total=False):
+    """The keyword arguments of the verbs, for editors and type checkers; meanings and defaults are
+    those of :func:`cvxqop.privatize`."""
+
+    private: Required[Sequence[Any] | Records]
+    public: Sequence[Any]
+    bounds: Bounds | None
+    epsilon: Required[float]
+    delta: Required[float]
+    adjacency: Adjacency
+    perturbation: str | Perturbation
+    anchor: Any
+    radius: float | None
+    accuracy: float
+    nonfinite: str
+    solver: str | None
+    solver_options: Mapping[str, Any] | None
+    seed: Any
+    budget: Budget | None
+    declared: Declared | None
+    accept_solver_accuracy: bool
+    verbose: bool
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,6 +91,10 @@ class Settings:
                 raise OptionError(
                     f"Unknown option {name!r}.{hint} Options are {', '.join(sorted(known))}."
                 )
+        if isinstance(options.get("private"), Records):
+            options = options["private"].merged(options)
+        if options.get("solver_options", 0) is None:
+            options = {**options, "solver_options": {}}
         needed = () if options.get("declared") is not None else ("bounds",)
         for name in ("private", *needed, "epsilon", "delta"):
             if name not in options:

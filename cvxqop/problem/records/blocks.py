@@ -14,7 +14,7 @@ from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import ProblemError
 from cvxqop.problem.records.forms import as_numbers, floats
 
-__all__ = ["BlockList", "Records", "as_records"]
+__all__ = ["BlockList", "RowSlices", "as_records", "is_lazy"]
 
 
 class BlockList:
@@ -47,7 +47,7 @@ class BlockList:
         return np.concatenate(parts) if parts else np.zeros((0, *self.shape[1:]))
 
 
-class Records:
+class RowSlices:
     """An (n, p) array-like of which only slices of rows are ever read, as float64.
 
     Parameters
@@ -90,7 +90,7 @@ class Records:
 
 
 def as_records(data: Any, name: str, axes: tuple[int, ...]) -> Any:
-    """A sparse matrix as it is, anything else as `Records`; nothing is copied.
+    """A sparse matrix as it is, anything else as `RowSlices`; nothing is copied.
 
     Parameters
     ----------
@@ -117,7 +117,16 @@ def as_records(data: Any, name: str, axes: tuple[int, ...]) -> Any:
         raise ProblemError(
             f"{name} has {len(array.shape)} axes; it must have {' or '.join(map(str, axes))}."
         )
-    return array if is_sparse(array) else Records(array, name)
+    return array if is_sparse(array) else RowSlices(array, name)
+
+
+def is_lazy(array: Any) -> bool:
+    """Whether the rows of an array lie elsewhere and are read as they are needed."""
+    return (
+        isinstance(array, np.memmap)
+        or hasattr(array, "__dask_graph__")
+        or (hasattr(array, "edges") and not isinstance(array, np.ndarray))
+    )
 
 
 def as_array(data: Any, name: str) -> Any:
