@@ -77,6 +77,28 @@ def test_randomness_comes_from_one_room():
         assert not any("default_rng(" in line for line in code), path.name
 
 
+READERS = {
+    # Public columns, for the factor that they are.
+    "problem/reading/factors.py",
+    # An audit looks at all records at once.
+    "audit/objective.py",
+    "audit/softmax.py",
+}
+
+
+def test_nobody_reads_rows_but_the_room_of_records():
+    """Everything else that depends on records is a kernel that `Summed.sum` adds up."""
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        if path.parent in (PACKAGE / "problem" / "records", PACKAGE / "problem" / "losses" / "phi"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            called = node.func if isinstance(node, ast.Call) else None
+            if isinstance(called, ast.Attribute) and called.attr in ("take", "blocks"):
+                found.add(path.relative_to(PACKAGE).as_posix())
+    assert found == READERS
+
+
 def test_import_pulls_in_no_extra():
     code = (
         "import sys, cvxqop; "

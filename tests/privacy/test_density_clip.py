@@ -10,9 +10,10 @@ from densities import hockey_stick
 
 from cvxqop.privacy.linear.options import CalibratedLinear
 from cvxqop.privacy.mechanism import Sensitivity
-from cvxqop.problem.losses.cut_loss import CutLoss, CutRows
+from cvxqop.problem.losses.cut_loss import CutLoss
 from cvxqop.problem.losses.scalar import ScalarLoss, squared
 from cvxqop.problem.records.clipping import ClippedRows
+from cvxqop.problem.records.cut_rows import CutRows
 from cvxqop.problem.records.rows import ArrayRows
 
 LOG_COSH = ScalarLoss(

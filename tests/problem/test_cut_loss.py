@@ -7,10 +7,11 @@ import scipy.sparse as sp
 from scipy.special import expit, xlog1py, xlogy
 
 from cvxqop.problem.bounds import Bounds
-from cvxqop.problem.losses.cut_loss import CutLoss, CutRows
+from cvxqop.problem.losses.cut_loss import CutLoss
 from cvxqop.problem.losses.scalar import ScalarLoss, huber, logistic, squared, squared_hinge
 from cvxqop.problem.reading.analysis import read
 from cvxqop.problem.records.clipping import ClippedRows
+from cvxqop.problem.records.cut_rows import CutRows
 from cvxqop.problem.records.rows import ArrayRows
 
 pytestmark = pytest.mark.blas

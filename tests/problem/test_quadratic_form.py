@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from cvxqop.problem.losses.cut_loss import CutLoss, CutRows
+from cvxqop.problem.losses.cut_loss import CutLoss
 from cvxqop.problem.losses.part import Part
 from cvxqop.problem.losses.scalar import squared
 from cvxqop.problem.records.clipping import ClippedRows
+from cvxqop.problem.records.cut_rows import CutRows
 from cvxqop.problem.records.rows import ArrayRows
 from cvxqop.solve.smooth.quadratic import Quadratic
 

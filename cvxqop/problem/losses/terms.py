@@ -15,13 +15,14 @@ import numpy.typing as npt
 
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.problem.bounds import Bounds
-from cvxqop.problem.losses.cut_loss import CutLoss, CutRows, linear_term
+from cvxqop.problem.losses.cut_loss import CutLoss, linear_term
 from cvxqop.problem.losses.margins import LossSum
 from cvxqop.problem.losses.multinomial import Softmax
 from cvxqop.problem.losses.part import Part
 from cvxqop.problem.losses.squares import Squares
 from cvxqop.problem.parts import Constants, RowParts
 from cvxqop.problem.records.clipping import ClippedRows
+from cvxqop.problem.records.cut_rows import CutRows
 from cvxqop.problem.records.output_clipping import ClippedLabels, ClippedOutputs
 from cvxqop.problem.records.outputs import Outputs
 from cvxqop.problem.records.rows import Rows

@@ -279,8 +279,10 @@ def _largest_norm(public: Sequence[Piece], n: int, dimension: int) -> float:
     if not any(piece.leaves for piece in public):
         row = sum((piece.G.toarray()[0] for piece in public), np.zeros(dimension))
         return float(np.linalg.norm(row))
-    largest = 0.0
-    for A, _ in AffineRows(public, [], n, dimension).blocks():
-        squares = A.multiply(A).sum(axis=1) if _cvxpy.is_sparse(A) else np.einsum("ij,ij->i", A, A)
-        largest = max(largest, float(np.max(squares, initial=0.0)))
+    (largest,) = AffineRows(public, [], n, dimension).sum(_largest_square, combine=np.maximum)
     return float(np.sqrt(largest))
+
+
+def _largest_square(A: Any, C: Any) -> tuple[float]:
+    squares = A.multiply(A).sum(axis=1) if _cvxpy.is_sparse(A) else np.einsum("ij,ij->i", A, A)
+    return (float(np.max(squares, initial=0.0)),)

@@ -1,0 +1,62 @@
+"""Clipped rows with all the numbers that weights, labels and a clipped gradient need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxqop._blocks import row_squares
+from cvxqop.problem.records.clipping import ClippedRows
+from cvxqop.problem.records.sums import Summed
+
+__all__ = ["CutRows"]
+
+Array = npt.NDArray[np.float64]
+
+_EPS = float(np.finfo(np.float64).eps)
+_UNSEEN = 1e-150
+"""A row of this norm may vanish when it is squared."""
+
+
+class CutRows(Summed):
+    """Clipped rows whose offsets are followed by w (J), q and s: all that a `CutLoss` needs.
+
+    Parameters
+    ----------
+    rows : ClippedRows
+        The records.
+    weights : sequence of J numbers or arrays (n,)
+        Public weights w_j ≥ 0 of the losses.
+    clip : float or None
+        ζ, the largest norm of the gradient of a record; None leaves gradients alone (s = ∞).
+    """
+
+    def __init__(
+        self, rows: ClippedRows, weights: Sequence[float | Array], clip: float | None = None
+    ) -> None:
+        self._rows, self._weights, self._clip = rows, tuple(weights), clip
+        self.n, self.dimension, self.terms = rows.n, rows.dimension, rows.terms
+        self.sparse = rows.sparse
+
+    @property
+    def edges(self) -> Array | None:
+        """Those of the rows."""
+        return self._rows.edges
+
+    def take(self, start: int, stop: int) -> tuple[Any, Array]:
+        """Rows (b, D) and columns c, w, q, s (b, 2J + 2) of the records start…stop."""
+        A, C = self._rows.take(start, stop)
+        columns = np.empty((stop - start, 2 * self.terms + 2))
+        columns[:, : self.terms] = C
+        for j, weight in enumerate(self._weights, self.terms):
+            columns[:, j] = np.asarray(weight)[start:stop] if np.ndim(weight) else weight
+        columns[:, -2] = self._rows.cut_labels(start, stop)
+        columns[:, -1] = np.inf
+        if self._clip is not None:
+            # s ‖a‖ ≤ ζ whatever the rounding of the norm.
+            norms = np.sqrt(row_squares(A)) * (1.0 + (self.dimension + 8) * _EPS) + _UNSEEN
+            columns[:, -1] = self._clip * (1.0 - 4.0 * _EPS) / norms
+        return A, columns
