@@ -22,8 +22,10 @@ from cvxqop.errors import (
     PrivacyWarning,
     PrivateSolverError,
     ProblemError,
+    Resumable,
     sealed,
 )
+from cvxqop.paid import afterwards
 from cvxqop.plan import Candidate, Plan
 from cvxqop.privacy.linear.options import Linear
 from cvxqop.problem.describe import describe
@@ -209,7 +211,17 @@ def _run(problem: cp.Problem, case: Case, backend: Backend, snapshot: Snapshot) 
     with _cvxpy.SHARED:
         snapshot.check()
     _cvxpy.clear_outcome(problem)
-    solution = spend(case, backend)
+    try:
+        solution = spend(case, backend)
+    except Resumable as error:
+        afterwards(error, partial(_written, problem, snapshot))
+        raise
+    return _written(problem, snapshot, solution)
+
+
+@sealed
+def _written(problem: cp.Problem, snapshot: Snapshot, solution: PrivateSolution) -> PrivateSolution:
+    """The release, in the variables of the problem if that is still the one that was solved."""
     with _cvxpy.SHARED:
         what = snapshot.changed()
     if what:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import cvxpy as cp
@@ -14,11 +16,20 @@ from cvxpy.error import SolverError
 from cvxqop import _cvxpy
 from cvxqop.backend import STOTOS, Backend
 from cvxqop.case import Case
-from cvxqop.errors import AccuracyError, OptionError, PrivateSolverError, sealed
+from cvxqop.errors import (
+    AccuracyError,
+    OptionError,
+    PrivateSolverError,
+    Resumable,
+    keep,
+    sealed,
+)
 from cvxqop.feasible_release import feasible_release, unreleased
+from cvxqop.paid import Paid, afterwards, backend_of
 from cvxqop.privacy.gaussian.options import CalibratedGaussian
 from cvxqop.privacy.gaussian.symmetric import SymmetricDraw
 from cvxqop.privacy.grid import Grid
+from cvxqop.privacy.mechanism import Draw
 from cvxqop.problem.erm import ERM
 from cvxqop.solution import PrivateLoss, PrivateSolution
 from cvxqop.solve.answer import Answer
@@ -42,15 +53,17 @@ def spend(case: Case, backend: Backend) -> PrivateSolution:
     """Run a plan: draw, solve, release. Nothing is written into a variable here."""
     if backend.touches_records:
         return _from_records(case, backend)
-    return _from_quadratic(case, backend)
+    try:
+        loss = release_quadratic(case, backend)
+    except Resumable as error:
+        afterwards(error, lambda loss: _from_quadratic(case, backend, loss))
+        raise
+    return _from_quadratic(case, backend, loss)
 
 
 @sealed
 def release_quadratic(case: Case, backend: Backend) -> PrivateLoss:
     """(H̃, g̃) = (H + S, g + a), on a public grid: the records are read before the noise is drawn.
-
-    The Gaussian ensemble repairs the curvature of H̃, which is post-processing, and may release
-    the gradient again at the solution of a stage, with residuals cut closer (theory §6).
 
     Parameters
     ----------
@@ -63,6 +76,13 @@ def release_quadratic(case: Case, backend: Backend) -> PrivateLoss:
     if case.mechanism.sensitivity.anchor_gradient == 0.0:
         g = np.zeros_like(g)  # it is zero but for rounding, and no guard would hide that
     draw, _, _ = case.draw()
+    return Paid(case, partial(_perturbed_form, case, H, g, draw)).run(backend)
+
+
+def _perturbed_form(case: Case, H: Array, g: Array, draw: Draw, backend: Backend) -> PrivateLoss:
+    """The form with this draw. The Gaussian ensemble repairs the curvature of H̃, which is
+    post-processing, and may release the gradient again at the solution of a stage, with residuals
+    cut closer (theory §6)."""
     mechanism, anchor = case.mechanism, case.anchor
     grid, *grids = mechanism.grids
     released, gradient = grid.add(H, draw.curvature), grids[0].add(g, draw.guard)
@@ -93,20 +113,25 @@ def _stage(case: Case, backend: Backend, loss: PrivateLoss) -> Array:
     return np.asarray(loss.anchor - np.linalg.solve(loss.hessian, loss.gradient))
 
 
-def _from_quadratic(case: Case, backend: Backend) -> PrivateSolution:
+def _from_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> PrivateSolution:
     """Squared losses: the solver sees what has been released, so its accuracy is no matter."""
-    loss = release_quadratic(case, backend)
     failure = ""
     try:
         answer = _solve_quadratic(case, backend, loss)
     except (SolverError, AccuracyError) as error:
         failure = str(error)
     if failure:
-        raise PrivateSolverError(
+        failed = PrivateSolverError(
             f"{failure}. The perturbed loss is private and paid for: error.private_loss.expression "
-            "can be solved again, with any solver, at no further cost.",
+            "can be solved again, with any solver, at no further cost, and error.resume(solver=…) "
+            "does so.",
             loss,
         )
+        keep(
+            failed,
+            lambda *asked: _from_quadratic(case, backend_of(case, backend, *asked), loss),
+        )
+        raise failed
     values = _cvxpy.released({**case.erm.unstack(answer.theta), **answer.auxiliary})
     return PrivateSolution(values, case.guarantee, backend.name, private_loss=loss)
 
@@ -141,8 +166,24 @@ def _from_records(case: Case, backend: Backend) -> PrivateSolution:
     if backend.takes_records:
         _check_taken(erm, backend)
     draw, noise, sampling = case.draw()
+    shift = release.apply(np.zeros(erm.dimension), noise)
+    attempt = partial(_certified_release, case, perturbed, draw, shift, sampling)
+    return Paid(case, attempt).run(backend)
+
+
+def _certified_release(
+    case: Case,
+    perturbed: Callable[[Any, Array], Any],
+    draw: Draw,
+    shift: Array,
+    sampling: np.random.Generator,
+    backend: Backend,
+) -> PrivateSolution:
+    """The point that is certified for this draw, with the noise of the release, put back onto C."""
+    erm, release = case.erm, case.mechanism.release
+    assert release is not None
     factor: Array | None
-    if backend.over_cones or not case.erm.loss.records_are_drawn:  # these work on dense matrices
+    if backend.over_cones or not erm.loss.records_are_drawn:  # these work on dense matrices
         S, factor = draw.curvature, draw.factor
     else:
         S = draw.operator
@@ -150,16 +191,10 @@ def _from_records(case: Case, backend: Backend) -> PrivateSolution:
     if len(draw.guard) != S.shape[0]:
         S, factor = case.sums.whole(S), None
     smooth = perturbed(S, draw.guard)
-    try:
-        theta = _within(case, backend, smooth, factor, sampling, release.accuracy)
-    except AccuracyError as error:
-        raise AccuracyError(str(error)) from None
-    except Exception:  # whatever it says, it depends on records
-        raise AccuracyError(monitor.failure("the solver failed")) from None
+    theta = _within(case, backend, smooth, factor, sampling, release.accuracy)
     if not np.all(np.isfinite(theta)):
         raise AccuracyError(unreleased("is not finite"))
-    theta = release.apply(theta, noise)
-    return PrivateSolution(feasible_release(erm, theta), case.guarantee, backend.name)
+    return PrivateSolution(feasible_release(erm, theta + shift), case.guarantee, backend.name)
 
 
 def _within(
