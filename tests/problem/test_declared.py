@@ -156,7 +156,7 @@ def test_the_hessian_of_short_rows_with_large_targets():
     A, C = 1e-5 * X, 1e5 * Y[:, :1] + 1e5
     v = cp.Variable((3, 1))
     declared = Declared(1e-9, anchor_gradient=10.0, quadratic=True)
-    terms = cp.sum_squares(A @ v - C) + cp.sum(cp.square(1e-5 * Z @ v))
+    terms = cp.sum_squares(cp.hstack([A @ v - C, 1e-5 * Z @ v]))
     erm = read(terms, [A, C, 1e-5 * Z], declared=declared)
     H, _ = erm.loss.sums(None, np.zeros(3), None, "raise", None, False).quadratic_form()
     np.testing.assert_allclose(H, 2e-10 * (X.T @ X + Z.T @ Z), rtol=1e-12, atol=1e-21)

@@ -98,7 +98,7 @@ def test_huber_slope():
 def test_texts_do_not_say_how_many_records_there_are():
     loss = cp.sum(cp.multiply(np.full(N, 2.0), cp.square(X @ w - Y + np.ones(N))))
     erm = read(cp.Problem(cp.Minimize(loss)), [X, Y], adjacency="add_remove")
-    words = [*erm.terms, *erm.private_names, *erm.public_data, erm.texts.row]
+    words = [*erm.terms, *erm.private_names, *erm.public_data, erm.texts.rows[0]]
     assert not any(str(N) in text for text in words)
     assert erm.terms == ("sum(const * square(private[0](n,3) @ w - private[1](n,) + const))",)
 

@@ -194,5 +194,5 @@ def test_what_is_no_sum_of_losses_is_refused(case, world, adjacency):
     note(str(describe(erm)))
     # One record is combined with no other, and some of its spellings are what they seem.
     assert world.n == 1
-    assert kind != "private public"
+    assert kind != "private public" or adjacency == "replace_one"
     check_values(objective, erm, world.seed)

@@ -168,9 +168,9 @@ def test_the_forms_are_not_all_refused():
 DECLARED = {
     "classes": lambda o: cp.sum(cp.log_sum_exp(o.X @ o.V + o.row, axis=1)),
     "stack": lambda o: cp.sum(cp.log_sum_exp(cp.hstack([column(o.X @ o.w), column(o.y)]), axis=1)),
-    "two rows": lambda o: cp.sum_squares(o.X @ o.w - o.y) + cp.sum(cp.logistic(o.Z @ o.v)),
-    "norm": lambda o: cp.norm(o.X @ o.w - o.y, 2) ** 2 + cp.sum(cp.logistic(o.Z @ o.v)),
-    "norm of a column": lambda o: cp.norm(o.X @ o.W, 2) ** 2 + cp.sum(cp.logistic(o.Z @ o.v)),
+    "two rows": lambda o: cp.sum_squares(o.X @ o.w - o.y) + cp.sum(cp.exp(o.Z @ o.v)),
+    "norm": lambda o: cp.norm(o.X @ o.w - o.y, 2) ** 2 + cp.sum(cp.exp(o.Z @ o.v)),
+    "norm of a column": lambda o: cp.norm(o.X @ o.W, 2) ** 2 + cp.sum(cp.exp(o.Z @ o.v)),
     "outputs": lambda o: cp.sum(cp.huber(o.X @ o.V - o.Y)) / 2,
     "a public row": lambda o: cp.sum(cp.log_sum_exp(o.X @ o.V + np.full((1, o.k), 1.3), axis=1)),
     "norm alone": lambda o: cp.norm(o.X @ o.w - o.y),

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from cvxqop.solve.certificate import Curvature, smallest, theta_form
 from cvxqop.solve.engines.monitor import Goal, Monitor
@@ -71,8 +73,7 @@ class PlainSteps:
 
 def plain_step_length(smooth: FiniteSum) -> float:
     """ω = 1/(nL + λ_max(S))."""
-    top = float(np.linalg.eigvalsh(smooth.S)[-1])
-    return float(1.0 / (smooth.n * smooth.record_smoothness() + top))
+    return float(1.0 / (smooth.n * smooth.record_smoothness() + _top(smooth.S)))
 
 
 def certified_point(
@@ -125,7 +126,7 @@ def variance_reduced(
     batch = max(1, min(n, 4 * D))
     largest = smooth.record_smoothness()
     # λ_max of the data's Hessian is at most the trace bound n·largest; the power method is tighter.
-    top = smooth.data_smoothness() + float(np.linalg.eigvalsh(smooth.S)[-1])
+    top = smooth.data_smoothness() + _top(smooth.S)
     step = 1.0 / (2.0 * (top + n * largest / batch))
     x = rest.project(start).point
     reference, full = x, np.zeros(D)
@@ -162,6 +163,13 @@ def variance_reduced(
         renew = n == 0 or bool(generator.random() < batch / n)
     assert best is not None
     return best, False
+
+
+def _top(S: Any) -> float:
+    """λ_max(S); of a sparse S its largest absolute row sum, which is no less."""
+    if sp.issparse(S):
+        return float(abs(S).sum(axis=1).max())
+    return float(np.linalg.eigvalsh(S)[-1])
 
 
 def _window(first: int, batch: int, n: int) -> Iterator[tuple[int, int]]:
