@@ -77,8 +77,7 @@ def choose(
     usable = [one.mechanism for one in candidates if one.mechanism is not None]
     if not usable:
         raise failures[0]
-    records = erm.n if settings.adjacency == "replace_one" else None
-    curvature = reference_curvature(usable, records)
+    curvature = reference_curvature(usable, erm.public_count)
     radius = settings.distance
     candidates = [
         replace(one, predicted_risk=one.mechanism.predicted_risk(radius, curvature))

@@ -140,8 +140,9 @@ class Linear:
             record may have rank above one, or (ε, δ) is out of range.
         """
         check_privacy(epsilon, delta)
-        clip = self.threshold(sensitivity.anchor_gradient)
-        bounds = (clip, sensitivity.gradient)
+        cuts = sensitivity.cuts or 1
+        clip = self.threshold(sensitivity.anchor_gradient / cuts)
+        bounds = (None if clip is None else cuts * clip, sensitivity.gradient)
         G = min((bound for bound in bounds if bound is not None), default=math.inf)
         if not math.inf > G:
             raise CalibrationError(
@@ -154,7 +155,7 @@ class Linear:
                 "'wishart' or 'gaussian': its random curvature covers the growth of the gradient, "
                 "so it only needs a bound at the anchor."
             )
-        if clip is not None and sensitivity.hessian_rank != 1:
+        if clip is not None and sensitivity.hessian_rank != 1 and sensitivity.cuts is None:
             raise CalibrationError(
                 "Linear: clip holds for losses of GLM form only, one row a record: there clipping "
                 "the gradient is minimising another convex loss. Bound the variable instead."
