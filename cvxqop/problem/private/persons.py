@@ -83,7 +83,7 @@ class Persons:
         sizes = np.bincount(codes, minlength=count)
         shares = 1.0 / sizes[codes] if k is None else (_ranks(codes, sizes) < k).astype(float)
         numbers = column if isinstance(column, np.ndarray) and column.dtype.kind in "biuf" else None
-        return cls(Leaf(shares[:, None], ("persons", id(ids)), True, "persons"), count, k, ids,
+        return cls(Leaf(shares[:, None], "persons", True, "persons"), count, k, ids,
                    numbers)  # fmt: skip
 
     @property
