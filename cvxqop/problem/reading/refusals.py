@@ -87,11 +87,11 @@ UNLISTED = (
 )
 
 UNLISTED_COUNTED = (
-    "that is listed neither in private nor in public. Under add_remove and with persons every array "
-    "is listed, because its length may be the number of records. If it comes from the records, "
-    "list the very array in private=[…]: a slice, a copy or a product of a listed array is another array. If "
-    "everyone may know it, and it has not one row a record, list it in public=[…]. Write one "
-    "number as a number."
+    "that is listed neither in private nor in public. Under add_remove and with persons every "
+    "array is listed, because its length may be the number of records. If it comes from the "
+    "records, list the very array in private=[…]: a slice, a copy or a product of a listed array "
+    "is another array. If everyone may know it, and it has not one row a record, list it in "
+    "public=[…]. Write one number as a number."
 )
 
 _NOT_SMOOTH = (
