@@ -190,7 +190,7 @@ LOSSES = {f.__name__: f for f in (squared, logistic, labelled, two_terms)}
 
 def reading(loss, A, y, rows=None, ids=IDS, private=None, **options):
     persons = None if rows is None else Persons.of(ids, rows)
-    problem = cp.Problem(cp.Minimize(loss(A, y, cp.Variable(3))))
+    problem = cp.Problem(cp.Minimize(loss(A, y, cp.Variable(3, name="theta"))))
     return read(problem, private or [A, y], persons=persons, **options)
 
 
@@ -368,7 +368,7 @@ def test_ids_that_occur_in_the_problem_are_private():
 
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_the_number_of_rows_is_private(adjacency):
-    theta, persons = cp.Variable(3), Persons.of(IDS, 2)
+    theta, persons = cp.Variable(3, name="theta"), Persons.of(IDS, 2)
     erm = reading(squared, X, Y, 2, adjacency=adjacency)
     assert erm.public_count == (3 if adjacency == "replace_one" else None)
     words = [*erm.terms, *erm.private_names, *erm.public_data, *erm.texts.rows]
