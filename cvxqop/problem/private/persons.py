@@ -82,7 +82,8 @@ class Persons:
         k = None if rows_per_person == "mean" else int(rows_per_person)
         sizes = np.bincount(codes, minlength=count)
         shares = 1.0 / sizes[codes] if k is None else (_ranks(codes, sizes) < k).astype(float)
-        numbers = column if isinstance(column, np.ndarray) and column.dtype.kind in "biuf" else None
+        array = np.asarray(column)
+        numbers = array if array.dtype.kind in "biuf" else None
         return cls(Leaf(shares[:, None], "persons", True, "persons"), count, k, ids,
                    numbers)  # fmt: skip
 
@@ -125,7 +126,10 @@ def _column(ids: Any) -> Any:
             raise ProblemError(_MISSING)
     if np.ma.isMaskedArray(ids) and np.any(np.ma.getmaskarray(ids)):
         raise ProblemError(_MISSING)
-    array = np.asarray(ids)
+    try:
+        array = np.asarray(ids)
+    except Exception:  # its words may hold an id
+        array = np.empty((0, 0))
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
