@@ -359,6 +359,8 @@ def test_ids_that_occur_in_the_problem_are_private(form):
     )
     with pytest.raises(ProblemError, match=r"holds private data .persons"):
         read(problem, [X, Y], persons=Persons.of(ids, 2))
+    if form is list:  # another array is made of a list each time
+        return
     with pytest.raises(ProblemError, match="persons"):
         read(
             cp.Problem(cp.Minimize(cp.sum_squares(X @ theta - Y))),

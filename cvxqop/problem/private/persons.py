@@ -78,10 +78,9 @@ class Persons:
             The ids are not one column, or some are missing or of another type. No id is told.
         """
         column = _column(ids)
-        codes, count = _codes(column)
+        ranks, sizes, count = _ranked(_keys(column))
         k = None if rows_per_person == "mean" else int(rows_per_person)
-        sizes = np.bincount(codes, minlength=count)
-        shares = 1.0 / sizes[codes] if k is None else (_ranks(codes, sizes) < k).astype(float)
+        shares = 1.0 / sizes if k is None else (ranks < k).astype(float)
         array = np.asarray(column)
         numbers = array if array.dtype.kind in "biuf" else None
         return cls(Leaf(shares[:, None], "persons", True, "persons"), count, k, ids,
@@ -137,21 +136,18 @@ def _column(ids: Any) -> Any:
     return array if array.dtype.kind in "biufUSMm" else array.tolist()
 
 
-def _codes(column: Any) -> tuple[npt.NDArray[np.intp], int]:
-    """Each person's number, and how many there are."""
+def _keys(column: Any) -> npt.NDArray[Any]:
+    """What tells persons apart, as an array that can be sorted."""
     if isinstance(column, np.ndarray):
         if column.dtype.kind in "fMm" and bool(np.any(column != column)):
             raise ProblemError(_MISSING)
-        found, codes = np.unique(column, return_inverse=True)
-        return codes.reshape(-1), len(found)
+        return column
     if any(map(_is_missing, column)):
         raise ProblemError(_MISSING)
-    if len({_type(one) for one in column}) > 1:
+    found = _counted(column) if len({_type(one) for one in column}) <= 1 else None
+    if found is None:
         raise ProblemError(_KINDS)
-    found_codes = _counted(column)
-    if found_codes is None:
-        raise ProblemError(_KINDS)
-    return found_codes, int(found_codes.max(initial=-1)) + 1
+    return found
 
 
 def _counted(column: Iterable[Any]) -> npt.NDArray[np.intp] | None:
@@ -175,10 +171,17 @@ def _is_missing(one: Any) -> bool:
         return True
 
 
-def _ranks(codes: npt.NDArray[np.intp], sizes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """How many rows of the same person stand before each row."""
-    order = np.argsort(codes, kind="stable")
-    starts = np.cumsum(sizes) - sizes
-    ranks = np.empty(len(codes), dtype=np.intp)
-    ranks[order] = np.arange(len(codes)) - np.repeat(starts, sizes)
-    return ranks
+def _ranked(
+    keys: npt.NDArray[Any],
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], int]:
+    """Of each row how many of the same person stand before it and how many there are; how many
+    persons."""
+    n = len(keys)
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    starts = np.flatnonzero(np.append(n > 0, ordered[1:] != ordered[:-1]))
+    lengths = np.diff(np.append(starts, n))
+    ranks, sizes = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
+    ranks[order] = np.arange(n) - np.repeat(starts, lengths)
+    sizes[order] = np.repeat(lengths, lengths)
+    return ranks, sizes, len(starts)
