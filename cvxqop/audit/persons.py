@@ -1,7 +1,8 @@
-"""Rows of the suite for persons of several rows: everybody's rows are alike and at the bound.
+"""Rows of the suite for persons of several rows, which are alike and at the bound.
 
 The Hessian of such a person is k times that of a row, and so is the gradient: the triangle
-inequality that the constants rest on is attained. One more row a person is left out.
+inequality that the constants rest on is attained. In the plane the second row has its features in
+the other order, so that a person has a Hessian of rank two. One more row a person is left out.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class PersonLoss(Loss):
         X, y = data
         copies = (self.rows or 2) + 1
         several = np.repeat(X, copies, axis=0), np.repeat(y, copies)
+        several[0][1::copies] = X[:, ::-1]
         problem, private = super().state(several, intercept)
         (theta,) = problem.variables()
         pushed = cp.Problem(cp.Minimize(problem.objective.args[0] - self.push * cp.sum(theta)))
@@ -74,6 +76,6 @@ def person_rows(adjacency: str) -> Iterator[Row]:
         squared, logistic = losses["squared"], losses["logistic"]
         yield from group("gaussian", squared, (OPPOSITE, FAR, ALONE, PLANE), "loss", OPPOSITE)
         yield from group("wishart", squared, (OPPOSITE, FAR, ALONE, PLANE), "loss", OPPOSITE)
-        for mechanism in ("wishart", "gaussian"):
-            yield from group(mechanism, logistic, (OPPOSITE, FAR, ALONE), "solution")
+        yield from group("wishart", logistic, (OPPOSITE, FAR, ALONE, PLANE), "solution")
+        yield from group("gaussian", logistic, (OPPOSITE, FAR, ALONE), "solution")
         yield from group("linear", pushed(logistic), (OPPOSITE, FAR), "solution")
