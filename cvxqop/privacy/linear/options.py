@@ -53,8 +53,8 @@ class Linear:
         so that G = ζ. "anchor" is ζ = G0, the bound at the anchor: R/2 for a logistic loss at 0,
         κRB for a squared one. Clipping is minimising the loss whose slope is cut to ±ζ/‖a‖, a the
         whole row, public columns included; for a squared loss it is Huber's, with a threshold a
-        record. Where a record has several rows, the gradient of each row is clipped, and their sum is
-        G. Still convex, it is solved as such, and the answer is biased: it is the clipped
+        record. Of a record with several rows each has its gradient clipped, and G is their sum.
+        Still convex, it is solved as such, and the answer is biased: it is the clipped
         loss that is minimised. None takes G from the loss and the constraints.
     calibration : {"exact", "classic"}
         "exact" chooses μ by the utility bound and solves δ(ε) = δ for the smallest s_a; "classic"
