@@ -138,7 +138,7 @@ def _with_threshold(settings: Settings, constants: Constants) -> Settings:
     mechanism = settings.mechanism
     if not isinstance(mechanism, Linear) or mechanism.clip != "anchor":
         return settings
-    clip = mechanism.threshold(constants.anchor_gradient)
+    clip = mechanism.threshold(constants.anchor_gradient / (constants.cuts or 1))
     return replace(settings, perturbation=replace(mechanism, clip=clip))
 
 
@@ -168,11 +168,12 @@ def _sensitivity(
         anchor_gradient=constants.anchor_gradient,
         quadratic=constants.quadratic,
         adjacency=settings.adjacency,
-        hessian_rank=min(rank, D),
+        hessian_rank=min(rank, D // constants.outputs),
         hessian_range=_at_most(constants.hessian_range, D),
         gradient_range=None if shared else _at_most(constants.gradient_range, D),
         trace=constants.trace,
         frobenius=constants.frobenius,
+        cuts=constants.cuts,
         gradient=gradient,
         offset=erm.loss.offset(settings.bounds) if offset is None else offset,
         anchor_error=_anchor_error(erm, settings),

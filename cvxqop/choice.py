@@ -84,8 +84,7 @@ def choose(
             candidates.append(Candidate(perturbation, case.mechanism))
     if not found:
         raise failures[0]
-    records = erm.n if settings.adjacency == "replace_one" else None
-    curvature = reference_curvature([case.mechanism for case, _ in found], records)
+    curvature = reference_curvature([case.mechanism for case, _ in found], erm.public_count)
     risks = [case.mechanism.predicted_risk(settings.distance, curvature) for case, _ in found]
     predicted = iter(risks)
     candidates = [

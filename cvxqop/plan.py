@@ -77,7 +77,7 @@ class Plan:
     dimension : int
         D, the length of θ.
     records : int or None
-        n where it is public (replace_one), else None.
+        n where it is public (replace_one), else None; the number of persons where there are such.
     radius : float
         The hint for ‖θ̂ − θ0‖ that the free parameters were chosen by.
     solver : str

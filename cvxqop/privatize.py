@@ -31,11 +31,12 @@ from cvxqop.privacy.linear.options import Linear
 from cvxqop.problem.describe import describe
 from cvxqop.problem.erm import ERM
 from cvxqop.problem.losses.declared import Declared
+from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.private.snapshot import Snapshot
 from cvxqop.problem.reading import analysis
 from cvxqop.problem.reading.declared_reading import read_declared
 from cvxqop.records import Records
-from cvxqop.settings import Options, Settings
+from cvxqop.settings import Options, Settings, check_persons
 from cvxqop.solution import PrivateLoss, PrivateSolution
 from cvxqop.spend import release_quadratic, spend
 from cvxqop.statements import warnings_of
@@ -119,6 +120,14 @@ def privatize(problem: cp.Problem, **options: Unpack[Options]) -> PrivateSolutio
     accept_solver_accuracy : bool
         For declared losses: release an answer that could not be certified to be within Δ. The
         guarantee then rests on the solver, and the solution says so.
+    persons : array, column or list, optional
+        Where a person may have several rows: one id a row, integers or strings. Neighbouring data
+        sets then differ in all rows of one person, and the number of rows is private under both
+        adjacencies; that of persons is public under replace_one. Ids are as private as the rows.
+    rows_per_person : int or "mean", optional
+        Beside ``persons``. A number k, public: the first k rows of each person count, in storage
+        order, and the noise is that for k rows. "mean": the rows of a person weigh 1/m, m their
+        number, so that everybody counts as one row.
     verbose : bool
         Progress for the holder of the data; not private.
 
@@ -191,7 +200,7 @@ def plan(problem: cp.Problem, **options: Unpack[Options]) -> Plan:
     return Plan(
         guarantee=case.guarantee,
         dimension=erm.dimension,
-        records=erm.n if settings.adjacency == "replace_one" else None,
+        records=erm.public_count,
         radius=settings.distance,
         solver=backend.name,
         warnings=warnings_of(erm, settings, case.mechanism),
@@ -243,7 +252,12 @@ def prepare(
     settings = Settings.of(options)
     with _cvxpy.reading():
         erm = _read(
-            problem, settings.private, settings.public, settings.adjacency, settings.declared
+            problem,
+            settings.private,
+            settings.public,
+            settings.adjacency,
+            settings.declared,
+            _persons(settings.persons, settings.rows_per_person),
         )
         _cvxpy.claim_ids([problem.objective, *problem.constraints])
         case, backend, candidates = choose(erm, settings)
@@ -314,8 +328,13 @@ def _prepare_loss(
             "declared: pass the whole problem to privatize; where the declared loss is quadratic, "
             "the solution has the released loss in solution.private_loss."
         )
+    people = _persons(settings.persons, settings.rows_per_person)
     erm = analysis.read_expression(
-        expression, settings.private, public=settings.public, adjacency=settings.adjacency
+        expression,
+        settings.private,
+        public=settings.public,
+        adjacency=settings.adjacency,
+        persons=people,
     )
     _cvxpy.claim_ids([expression])
     if not erm.quadratic:
@@ -327,7 +346,11 @@ def _prepare_loss(
         whole = expression if regularizer is None else expression + regularizer
         problem = cp.Problem(cp.Minimize(whole), list(constraints or []))
         erm = analysis.read(
-            problem, settings.private, public=settings.public, adjacency=settings.adjacency
+            problem,
+            settings.private,
+            public=settings.public,
+            adjacency=settings.adjacency,
+            persons=people,
         )
     if settings.perturbation != "auto" and isinstance(settings.mechanism, Linear):
         raise OptionError(
@@ -355,6 +378,8 @@ def explain(
     public: Sequence[Any] | None = None,
     adjacency: str = "replace_one",
     declared: Declared | None = None,
+    persons: Any = None,
+    rows_per_person: int | str | None = None,
 ) -> Reading:
     """How the problem was read: loss terms, φ, rows, variables, public rest; or why it cannot be.
 
@@ -368,12 +393,19 @@ def explain(
     >>> print(cvxqop.explain(problem, private=[X, y]).splitlines()[0])
     Private loss, a sum over records of φ(a'θ + c):
     """
-    stated: dict[str, Any] = {"private": private, "public": public}
+    stated: dict[str, Any] = {
+        "private": private,
+        "public": public,
+        "persons": persons,
+        "rows_per_person": rows_per_person,
+    }
     if isinstance(private, Records):
         stated = private.merged(stated)
+    check_persons(stated["persons"], stated["rows_per_person"], declared)
+    people = _persons(stated["persons"], stated["rows_per_person"])
     with _cvxpy.reading():
         held, known = stated["private"], stated["public"] or ()
-        return Reading(describe(_read(problem, held, known, adjacency, declared)))
+        return Reading(describe(_read(problem, held, known, adjacency, declared, people)))
 
 
 def _read(
@@ -382,10 +414,15 @@ def _read(
     public: Sequence[Any],
     adjacency: str,
     declared: Declared | None,
+    persons: Persons | None,
 ) -> ERM:
     if declared is None:
-        return analysis.read(problem, private, public=public, adjacency=adjacency)
+        return analysis.read(problem, private, public=public, adjacency=adjacency, persons=persons)
     return read_declared(problem, private, declared, public=public, adjacency=adjacency)
+
+
+def _persons(ids: Any, rows_per_person: int | str | None) -> Persons | None:
+    return None if rows_per_person is None else Persons.of(ids, rows_per_person)
 
 
 def _warn_of_a_large_delta(settings: Settings) -> None:

@@ -30,6 +30,8 @@ class Records:
         Bounds on a record.
     nonfinite : {"raise", "zero"}, optional
         What becomes of a record with NaN or infinity.
+    persons, rows_per_person : optional
+        Whose row each is, where a person may have several.
 
     Raises
     ------
@@ -58,6 +60,8 @@ class Records:
         public: Sequence[Any] | None = None,
         bounds: Bounds | None = None,
         nonfinite: str | None = None,
+        persons: Any = None,
+        rows_per_person: int | str | None = None,
         **named: Any,
     ) -> None:
         if not arrays and not named:
@@ -68,7 +72,13 @@ class Records:
                     f"Records: {name!r} is not the name of an array here. Pass that array without "
                     "a name."
                 )
-        stated = {"public": public, "bounds": bounds, "nonfinite": nonfinite}
+        stated = {
+            "public": public,
+            "bounds": bounds,
+            "nonfinite": nonfinite,
+            "persons": persons,
+            "rows_per_person": rows_per_person,
+        }
         self._stated = {name: value for name, value in stated.items() if value is not None}
         self._arrays, self._named = arrays, dict(named)
 

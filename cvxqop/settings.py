@@ -21,7 +21,7 @@ from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.losses.declared import Declared
 from cvxqop.records import Records
 
-__all__ = ["Options", "Settings"]
+__all__ = ["Options", "Settings", "check_persons"]
 
 ADJACENCIES = ("replace_one", "add_remove")
 FINEST = 1e-12
@@ -54,6 +54,8 @@ class Options(TypedDict, total=False):
     budget: Budget | None
     declared: Declared | None
     accept_solver_accuracy: bool
+    persons: Any
+    rows_per_person: int | str | None
     verbose: bool
 
 
@@ -78,6 +80,8 @@ class Settings:
     budget: Budget | None = None
     declared: Declared | None = None
     accept_solver_accuracy: bool = False
+    persons: Any = field(default=None, repr=False)
+    rows_per_person: int | str | None = None
     verbose: bool = False
 
     @classmethod
@@ -119,6 +123,7 @@ class Settings:
                 f"bounds must be a cvxqop.Bounds, not {type(self.bounds).__name__}: state public "
                 "bounds, such as Bounds(row_norm=1.0, offset=1.0). They are never read from data."
             )
+        check_persons(self.persons, self.rows_per_person, self.declared)
         for name in ("epsilon", "delta", "accuracy"):
             _check_number(name, getattr(self, name))
         if self.radius is not None:
@@ -195,6 +200,37 @@ class Settings:
         mechanism, anchor = self.mechanism, self.anchor
         paper = isinstance(mechanism, Wishart) and mechanism.calibration == "paper"
         return paper and isinstance(anchor, CommonMinimizer) and anchor.error > 0.0
+
+
+def check_persons(persons: Any, rows: Any, declared: Any) -> None:
+    """``persons`` and ``rows_per_person`` are stated together, and not of a declared loss.
+
+    Raises
+    ------
+    OptionError
+        With what is missing.
+    """
+    if persons is None and rows is None:
+        return
+    if declared is not None:
+        raise OptionError(
+            "persons: rows of a declared loss cannot be left out or weighed. Merge the rows of a "
+            "person to one record, and declare the constants of that."
+        )
+    if rows is None:
+        raise OptionError(
+            "rows_per_person is missing beside persons: state a public number of rows, such as "
+            "rows_per_person=5, of which no person has more that count, or rows_per_person='mean', "
+            "which weighs the rows of a person to count as one."
+        )
+    if persons is None:
+        raise OptionError("persons is missing beside rows_per_person: give the id of each row.")
+    whole = isinstance(rows, numbers.Integral) and not isinstance(rows, bool) and int(rows) > 0
+    if not (whole or (isinstance(rows, str) and rows == "mean")):
+        raise OptionError(
+            f"rows_per_person must be a positive int or 'mean', not {rows!r}. It is public and "
+            "must not be read from the data."
+        )
 
 
 def _check_number(name: str, value: Any) -> None:

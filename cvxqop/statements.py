@@ -27,6 +27,13 @@ NEIGHBOURS = {
     "replace_one": "Neighbouring data sets differ in the values of one record; n is public.",
     "add_remove": "Neighbouring data sets differ in the presence of one record.",
 }
+PERSONS = {
+    "replace_one": (
+        "Neighbouring data sets differ in all rows of one person, and in their number; the number "
+        "of persons is public."
+    ),
+    "add_remove": "Neighbouring data sets differ in the presence of one person with all rows.",
+}
 ROUNDING = (
     "Real arithmetic: the low-order bits of floating-point numbers, and the rounding of sums over "
     "records, are outside the guarantee."
@@ -47,7 +54,7 @@ def assumptions_of(
     """The sentences that a reader must believe for the promise to hold."""
     sentences = [
         "Row i of every private array belongs to record i: " + "; ".join(erm.private_names) + ".",
-        NEIGHBOURS[settings.adjacency],
+        _neighbours(erm),
     ]
     cut = None
     if settings.corrects_anchor and constants.anchor_gradient > 0.0:
@@ -60,8 +67,9 @@ def assumptions_of(
     anchored = settings.anchor is not None
     sentences.append(erm.loss.promise(constants, settings.bounds, anchored, cut))
     if isinstance(settings.mechanism, Linear) and settings.mechanism.clip is not None:
+        whose = "record" if erm.persons is None else "row"
         sentences.append(
-            "The gradient of every record is clipped to norm "
+            f"The gradient of every {whose} is clipped to norm "
             f"ζ = {settings.mechanism.clip:g}: what is minimised is not the loss as written but "
             "the one whose slope is cut to ±ζ/‖a‖ (for a squared loss Huber's), a bias that "
             "neither more records nor a larger epsilon removes."
@@ -91,6 +99,12 @@ def assumptions_of(
         sentences.append("Known to everyone: " + "; ".join(erm.public_data) + ".")
     sentences.append(ROUNDING if touches_records else ON_GRID)
     return tuple(sentences)
+
+
+def _neighbours(erm: ERM) -> str:
+    if erm.persons is None:
+        return NEIGHBOURS[erm.adjacency]
+    return f"{PERSONS[erm.adjacency]} {erm.persons.rule.capitalize()}."
 
 
 def _paper_assumption(settings: Settings, constants: Constants) -> list[str]:
@@ -129,20 +143,20 @@ def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str
     smoothness = mechanism.sensitivity.smoothness
     ridge = mechanism.ridge
     floor = isinstance(mechanism, CalibratedWishart) and mechanism.curvature == "floor"
-    if settings.adjacency == "replace_one":
-        n = erm.n
+    n, whose = erm.public_count, "records" if erm.persons is None else "persons"
+    if n is not None:
         if n > 0 and settings.delta >= 1.0 / n and settings.delta <= 1e-2:
             warnings.append("delta is not below 1/n: publishing one record whole would satisfy it")
         available = n * mechanism.sensitivity.average_curvature
         if ridge >= available:
             warnings.append(
                 f"the ridge {ridge:.3g} exceeds {available:.3g}, the average curvature that n "
-                "records can have: expect an answer close to the anchor"
+                f"{whose} can have: expect an answer close to the anchor"
             )
         elif n > 0 and mechanism.predicted_risk(radius, available) >= 0.5 * available * radius**2:
             warnings.append(
                 f"the noise is predicted to cost as much as returning the anchor would, with {n} "
-                f"records and a distance of {radius:.3g} to cover"
+                f"{whose} and a distance of {radius:.3g} to cover"
             )
     if settings.epsilon >= 100.0 and isinstance(mechanism, CalibratedWishart) and not floor:
         warnings.append(

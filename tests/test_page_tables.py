@@ -62,6 +62,13 @@ def test_the_table_of_squared_losses():
     assert not unequal("docs/mechanisms.md", head, expected)
 
 
+def test_the_table_of_persons():
+    titles, body = table("benchmarks/results/persons.md", "hidden")
+    expected = {(row[0], title): float(cell) for row in body
+                for title, cell in zip(titles[1:], row[1:], strict=True)}  # fmt: skip
+    assert not unequal("docs/guarantee.md", ("hidden",), expected)
+
+
 def test_the_table_of_the_floor():
     columns = {"Wishart, ridge": "wishart", "Wishart, floor": "wishart, floor",
                "Gaussian, floor": "gaussian"}  # fmt: skip

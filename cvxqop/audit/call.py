@@ -28,8 +28,9 @@ class Call:
     Parameters
     ----------
     state : callable
-        Maps a data set to (problem, private) or (problem, private, public): the CVXPY problem that
-        is stated with it, its private arrays, and its public ones.
+        Maps a data set to (problem, private), (problem, private, public) or (problem, private,
+        public, persons): the CVXPY problem that is stated with it, its private arrays, its public
+        ones, and the ids of the persons.
     output : {"solution", "loss"}
         What is audited: the values of the variables, or for a squared loss (H̃, g̃), from which
         they are computed. "loss" is the stronger audit and the faster one.
@@ -102,7 +103,7 @@ class Call:
             if known is data:
                 return case, backend, snapshot
         problem, *lists = self.state(data)
-        listed = dict(zip(("private", "public"), lists, strict=False))
+        listed = dict(zip(("private", "public", "persons"), lists, strict=False))
         case, backend, _ = prepare(problem, {**listed, **self.options})
         snapshot = Snapshot(problem, set(case.erm.private_leaves).__contains__)
         self._prepared.append((data, case, backend, snapshot))

@@ -19,6 +19,7 @@ import numpy as np
 from cvxqop.audit.exact import Divergence, divergence
 from cvxqop.audit.law import Law, draws_follow_law
 from cvxqop.audit.neighbours import INTERPOLATING, LOSSES, PAIRS, TWO_OUTPUTS
+from cvxqop.audit.persons import person_rows
 from cvxqop.audit.public_data import public_rows
 from cvxqop.audit.row import Row
 from cvxqop.audit.sampling import LowerBound, lower_bound
@@ -98,6 +99,7 @@ def _table() -> Iterator[Row]:
         yield Row("wishart, paper", PAPER, adjacency, INTERPOLATING, aligned, "solution", None)
         yield from wide_rows(adjacency)
         yield from public_rows(adjacency)
+        yield from person_rows(adjacency)
 
 
 def audit(row: Row, *, draws: int, risk: float, seed: int | None = None) -> Finding:

@@ -54,6 +54,9 @@ class Sensitivity:
         not on θ. Only the linear mechanism asks for it. None stands for d.
     trace, frobenius : float, optional
         T ≥ tr ∇²ℓ and F ≥ ‖∇²ℓ‖_F; None stands for ρL and √ρ L.
+    cuts : int, optional
+        How many gradients that are cut to ζ each add up to that of a record at most, where a
+        record has several rows; None: a record is one row.
     gradient : float, optional
         G ≥ ‖∇ℓ(θ; z)‖ at every θ of C; only the linear mechanism needs it.
     offset : float, optional
@@ -93,6 +96,7 @@ class Sensitivity:
     outputs: int = 1
     hessian_range: int | None = None
     gradient_range: int | None = None
+    cuts: int | None = None
 
     def __post_init__(self) -> None:
         if self.outputs > 1 and not self.quadratic:

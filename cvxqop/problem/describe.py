@@ -54,6 +54,8 @@ def _recognised_lines(erm: ERM, loss: RecognisedLoss) -> list[str]:
     for term in loss.terms:
         lines += _output_lines(term)
     lines.append(f"Rows: n = {loss.n} records, D = {erm.dimension}")
+    if erm.persons is not None:
+        lines.append(f"Persons: {erm.persons.count}; {erm.persons.rule}")
     lines += [f"  a = {row}" for row in erm.texts.rows]
     for term in loss.terms:
         lines += _label_lines(term.rows.pieces if isinstance(term.rows, AffineRows) else ())
@@ -103,7 +105,8 @@ def _rest_lines(erm: ERM) -> list[str]:
     lines += [f"  {text}" for text in erm.texts.rest] or ["  none"]
     lines.append("Constraints:")
     lines += [f"  {text}" for text in erm.texts.constraints] or ["  none"]
-    return [*lines, f"Neighbours: {erm.adjacency}"]
+    whose = "" if erm.persons is None else ", of all rows of a person"
+    return [*lines, f"Neighbours: {erm.adjacency}{whose}"]
 
 
 def _output_lines(term: Term) -> list[str]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from cvxqop.errors import OptionError
 from cvxqop.problem.losses.contract import PrivateTerms
 from cvxqop.problem.parts import Texts
+from cvxqop.problem.private.persons import Persons
 
 __all__ = ["ERM"]
 
@@ -47,6 +48,8 @@ class ERM:
         The constants and parameters that hold records.
     private_arrays : tuple
         The arrays that were listed as private or given to a `glm_loss`.
+    persons : Persons or None
+        Whose rows are whose, where neighbours differ in all rows of a person.
     """
 
     variables: tuple[cp.Variable, ...]
@@ -60,6 +63,7 @@ class ERM:
     texts: Texts
     private_leaves: tuple[Any, ...] = ()
     private_arrays: tuple[Any, ...] = ()
+    persons: Persons | None = None
 
     @property
     def dimension(self) -> int:
@@ -70,6 +74,13 @@ class ERM:
     def n(self) -> int:
         """Number of records."""
         return self.loss.n
+
+    @property
+    def public_count(self) -> int | None:
+        """How many records, or persons where there are such, if that is public: replace_one."""
+        if self.adjacency != "replace_one":
+            return None
+        return self.n if self.persons is None else self.persons.count
 
     @property
     def quadratic(self) -> bool:

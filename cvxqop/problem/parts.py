@@ -36,6 +36,9 @@ class Constants:
         Dimension of a subspace that holds the gradient of a record at every θ (of one output).
     linear_rank : int, optional
         ρ for Theorem 9 where gradients need not follow the Hessian.
+    cuts : int, optional
+        How many gradients that were cut to a norm each add up to that of a record at most; None
+        where a record is one row.
     """
 
     smoothness: float
@@ -49,14 +52,66 @@ class Constants:
     frobenius: float | None = None
     gradient_range: int | None = None
     linear_rank: int | None = None
+    cuts: int | None = None
 
     @property
     def whole(self) -> Constants:
         """The constants of the Hessian of all outputs together."""
         if self.outputs == 1:
             return self
-        rank = self.hessian_rank * self.outputs
-        return replace(self, outputs=1, hessian_rank=rank, gradient_range=rank)
+        rank, k = self.hessian_rank * self.outputs, self.outputs
+        return replace(
+            self,
+            outputs=1,
+            hessian_rank=rank,
+            gradient_range=rank,
+            trace=None if self.trace is None else k * self.trace,
+            frobenius=None if self.frobenius is None else k**0.5 * self.frobenius,
+        )
+
+    def of_person(self, rows: int | None, dimension: int) -> Constants:
+        """The constants of all rows of a person, if these are the constants of one row.
+
+        A person adds a sum of k terms, each within the bounds of one row: by the triangle
+        inequality L, T, F and G0 count k-fold, and the range of a sum lies in the sum of the
+        ranges. A mean is a sum with weights that add up to one: its bounds are those of one row,
+        and its range may be everything.
+
+        Parameters
+        ----------
+        rows : int or None
+            k; None for the mean over any number of rows.
+        dimension : int
+            D.
+
+        Examples
+        --------
+        >>> one = Constants(2.0, 1.0, True, gradient_range=1)
+        >>> two = one.of_person(2, 5)
+        >>> two.smoothness, two.anchor_gradient, two.hessian_rank, two.trace, two.frobenius
+        (4.0, 2.0, 2, 4.0, 4.0)
+        >>> mean = one.of_person(None, 5)
+        >>> mean.smoothness, mean.hessian_rank, mean.trace, mean.frobenius
+        (2.0, 5, 2.0, 2.0)
+        """
+        if rows == 1:
+            return self
+        k, side = rows or 1, dimension // self.outputs
+
+        def held(known: int | None, most: int) -> int:
+            return most if rows is None or known is None else min(k * known, most)
+
+        return replace(
+            self,
+            smoothness=k * self.smoothness,
+            anchor_gradient=k * self.anchor_gradient,
+            hessian_rank=held(self.hessian_rank, side),
+            hessian_range=held(self.hessian_range or self.hessian_rank, dimension),
+            gradient_range=held(self.gradient_range, dimension),
+            trace=k * self.trace_bound,
+            frobenius=k * self.frobenius_bound,
+            cuts=k,
+        )
 
     @property
     def trace_bound(self) -> float:

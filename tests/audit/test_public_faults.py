@@ -64,9 +64,9 @@ def test_a_parameter_that_changes_after_the_noise_was_calibrated(
         assert not found.holds
 
 
-def second_array_is_public(problem, private, *, public=(), adjacency="replace_one"):
+def second_array_is_public(problem, private, *, public=(), **options):
     """The reader that took the target for a number that everyone knows."""
-    return READ(problem, private[:1], public=[*public, *private[1:]], adjacency=adjacency)
+    return READ(problem, private[:1], public=[*public, *private[1:]], **options)
 
 
 READ = analysis.read

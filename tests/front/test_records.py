@@ -56,6 +56,13 @@ def test_stating_a_thing_twice_is_refused(name, value):
         cvxqop.plan(PROBLEM, private=people, **{**PAY, name: value})
 
 
+def test_persons_are_stated_with_the_records():
+    people = cvxqop.Records(X=X, y=Y, bounds=BOUNDS, persons=np.arange(300) // 3, rows_per_person=3)
+    plain = cp.Problem(cp.Minimize(cp.sum_squares(X @ W - Y)))
+    assert cvxqop.plan(plain, private=people, **PAY).records == 100
+    assert "person" in str(cvxqop.explain(plain, people))
+
+
 def test_names_and_what_is_shown():
     people = cvxqop.Records(X=X, y=Y, bounds=BOUNDS)
     assert people.X is X

@@ -232,6 +232,20 @@ def test_refusals():
             mechanism.calibrate(1.0, 1e-6, sensitivity(hessian_rank=2))
 
 
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+def test_gradients_that_are_cut_row_by_row_add_up(adjacency):
+    one = sensitivity(gradient=None, adjacency=adjacency)
+    three = sensitivity(
+        gradient=None, adjacency=adjacency, smoothness=3.0, anchor_gradient=1.5, hessian_rank=3,
+        hessian_range=3, gradient_range=3, trace=3.0, frobenius=3.0, cuts=3,
+    )  # fmt: skip
+    row, person = (Linear(clip=0.5).calibrate(1.0, 1e-6, s) for s in (one, three))
+    assert (person.clip, person.gradient) == (0.5, 1.5)
+    assert person.shift == 3.0 * row.shift
+    assert Linear(clip="anchor").calibrate(1.0, 1e-6, three) == person
+    assert float(person.profile(1.0)) <= 1e-6
+
+
 def test_a_bound_that_is_smaller_than_the_clip_stays():
     assert Linear(clip=3.0).calibrate(1.0, 1e-6, sensitivity(gradient=2.0)).gradient == 2.0
 

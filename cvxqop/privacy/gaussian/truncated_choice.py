@@ -62,7 +62,7 @@ def calibrate_truncated(
     if sensitivity.hessian_rank != 1:
         raise CalibrationError(
             "Gaussian: losses that are not quadratic need the GLM form, one row a record "
-            f"(rank {sensitivity.hessian_rank} was declared); use the Wishart ensemble."
+            f"(rank up to {sensitivity.hessian_rank} here); use the Wishart ensemble."
         )
     release = None
     if accuracy is not None:

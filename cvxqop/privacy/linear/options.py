@@ -51,7 +51,8 @@ class Linear:
         so that G = ζ. "anchor" is ζ = G0, the bound at the anchor: R/2 for a logistic loss at 0,
         κRB for a squared one. Clipping is minimising the loss whose slope is cut to ±ζ/‖a‖, a the
         whole row, public columns included; for a squared loss it is Huber's, with a threshold a
-        record. Still convex, it is solved as such, and the answer is biased: it is the clipped
+        record. Of a record with several rows each has its gradient clipped, and G is their sum.
+        Still convex, it is solved as such, and the answer is biased: it is the clipped
         loss that is minimised. None takes G from the loss and the constraints.
     calibration : {"exact", "classic"}
         "exact" chooses μ by the utility bound and solves δ(ε) = δ for the smallest s_a; "classic"
@@ -139,8 +140,9 @@ class Linear:
             record may have rank above one, or (ε, δ) is out of range.
         """
         check_privacy(epsilon, delta)
-        clip = self.threshold(sensitivity.anchor_gradient)
-        bounds = (clip, sensitivity.gradient)
+        cuts = sensitivity.cuts or 1
+        clip = self.threshold(sensitivity.anchor_gradient / cuts)
+        bounds = (None if clip is None else cuts * clip, sensitivity.gradient)
         G = min((bound for bound in bounds if bound is not None), default=math.inf)
         if not math.inf > G:
             raise CalibrationError(
@@ -153,7 +155,7 @@ class Linear:
                 "'wishart' or 'gaussian': its random curvature covers the growth of the gradient, "
                 "so it only needs a bound at the anchor."
             )
-        if clip is not None and sensitivity.hessian_rank != 1:
+        if clip is not None and sensitivity.hessian_rank != 1 and sensitivity.cuts is None:
             raise CalibrationError(
                 "Linear: clip holds for losses of GLM form only, one row a record: there clipping "
                 "the gradient is minimising another convex loss. Bound the variable instead."

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cvxqop._blocks import dense
 
-__all__ = ["Multinomial", "Softmax"]
+__all__ = ["Multinomial", "Softmax", "WeightedSoftmax"]
 
 Array = npt.NDArray[np.float64]
 
@@ -171,6 +171,23 @@ class Softmax:
     def quadratic_form(self, A: Any, C: Array, anchor: Array) -> tuple[Any, Array]:
         """The loss is not quadratic."""
         raise NotImplementedError
+
+
+class WeightedSoftmax(Softmax):
+    """`Softmax` with a weight of its own for each record, the last number in the rows of C."""
+
+    def evaluate(self, T: Array, C: Array) -> tuple[Array, Array]:
+        """Values and slopes, weighted."""
+        values, slopes = super().evaluate(T, C[:, :-1])
+        return C[:, -1] * values, C[:, [-1]] * slopes
+
+    def hessian(self, A: Any, T: Array, C: Array, reach: Array | None = None) -> Array:
+        """Σ of weighted Hessians: of rows times the root of the weight."""
+        return super().hessian(dense(A) * np.sqrt(C[:, [-1]]), T, C, reach)
+
+    def root(self, A: Any, T: Array, C: Array) -> Array:
+        """k rows a record."""
+        return super().root(dense(A) * np.sqrt(C[:, [-1]]), T, C)
 
 
 def _softmax(T: Array) -> tuple[Array, Array, Array]:

@@ -15,6 +15,7 @@ from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.losses.part import Part
 from cvxqop.problem.losses.terms import Term
 from cvxqop.problem.parts import Constants
+from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.records.clipping import ClippedRows
 
 __all__ = ["RecognisedLoss", "RecognisedSums"]
@@ -27,6 +28,7 @@ class RecognisedLoss:
     """Σ_terms Σ_i ψ(Θ'a_i + c_i); see `cvxqop.problem.losses.contract.PrivateTerms`."""
 
     terms: tuple[Term, ...]
+    persons: Persons | None = None
 
     clipped = True
     records_are_drawn = True
@@ -77,6 +79,11 @@ class RecognisedLoss:
         """That of a single term."""
         return self.terms[0].flat if len(self.terms) == 1 else None
 
+    @property
+    def _most(self) -> int:
+        """What the bounds of one row count for a person: k, and 1 for a mean."""
+        return 1 if self.persons is None else self.persons.rows or 1
+
     def row_norm(self, bounds: Bounds) -> float:
         """The largest R of the terms."""
         return max(term.row_norm(bounds) for term in self.terms)
@@ -87,20 +94,24 @@ class RecognisedLoss:
         return max(found, default=None)
 
     def smoothness(self, bounds: Bounds) -> float:
-        """Σ L."""
-        return sum(term.smoothness(bounds) for term in self.terms)
+        """Σ L, of all rows of a person."""
+        return self._most * sum(term.smoothness(bounds) for term in self.terms)
 
     def constants(
         self, bounds: Bounds, anchor: Array | None = None, offset: float | None = None
     ) -> Constants:
-        """Sums of those of the terms."""
-        return Constants.total(term.constants(bounds, anchor, offset) for term in self.terms)
+        """Sums of those of the terms, of all rows of a person."""
+        one = Constants.total(term.constants(bounds, anchor, offset) for term in self.terms)
+        if self.persons is None:
+            return one
+        return one.of_person(self.persons.rows, self.dimension)
 
     def gradient_bound(
         self, bounds: Bounds, anchor: Array, offset: float | None, distance: float
     ) -> float:
-        """Σ G."""
-        return sum(term.gradient_bound(bounds, anchor, offset, distance) for term in self.terms)
+        """Σ G, of all rows of a person."""
+        bounds_of = (term.gradient_bound(bounds, anchor, offset, distance) for term in self.terms)
+        return self._most * sum(bounds_of)
 
     def natural_radius(self, bounds: Bounds, anchor: Array, offset: float | None) -> float:
         """With an offset (a target of size B) B/R: one row of the largest norm explains the largest

@@ -6,7 +6,7 @@ A record enters as ψ(Θ'a + c), a (p,), Θ (p, k) = θ[layout]; a loss of one n
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -17,15 +17,18 @@ from cvxqop.errors import OptionError, ProblemError
 from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.losses.cut_loss import CutLoss, linear_term
 from cvxqop.problem.losses.margins import LossSum
-from cvxqop.problem.losses.multinomial import Softmax
+from cvxqop.problem.losses.multinomial import Softmax, WeightedSoftmax
 from cvxqop.problem.losses.part import Part
 from cvxqop.problem.losses.squares import Squares
 from cvxqop.problem.parts import Constants, RowParts
+from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.records.clipping import ClippedRows
 from cvxqop.problem.records.cut_rows import CutRows
 from cvxqop.problem.records.output_clipping import ClippedLabels, ClippedOutputs
 from cvxqop.problem.records.outputs import Outputs
+from cvxqop.problem.records.pieces import Leaf
 from cvxqop.problem.records.rows import Rows
+from cvxqop.problem.records.shares import KeptRows, SharedRows, WeightedRows
 
 __all__ = ["LabelledTerm", "MarginTerm", "SquaresTerm", "Term"]
 
@@ -50,6 +53,8 @@ class Term:
         How Θ stands in θ.
     dimension : int
         D, the length of θ.
+    persons : Persons, optional
+        Whose rows are whose, where a person has several.
     """
 
     rows: Rows
@@ -58,6 +63,7 @@ class Term:
     has_offset: bool
     outputs: Outputs
     dimension: int
+    persons: Persons | None = None
 
     cuts_slopes = False
     cuts_arguments = True
@@ -154,11 +160,19 @@ class Term:
         """
         theta = self._checked(anchor)
         B = self._bound(bounds, theta, offset)
-        return self.clipped_rows(self.rows, self.row_norm(bounds), self._point(theta), B, nonfinite)
+        rows = self.rows
+        if self.persons is not None and self.persons.weights is None:
+            rows = KeptRows(rows, self.persons.shares)
+        return self.clipped_rows(rows, self.row_norm(bounds), self._point(theta), B, nonfinite)
 
     def part(self, rows: ClippedRows, clip: float | None) -> tuple[Part, Array]:
         """Clipped rows with their loss as the solver sees it, and a linear part (D,) beside it."""
         raise NotImplementedError
+
+    @property
+    def shares(self) -> Leaf | None:
+        """Private weights 1/m (n, 1), where the rows of a person are averaged."""
+        return None if self.persons is None else self.persons.weights
 
     def _point(self, theta: Array) -> Array:
         """Θ0 in the form that clipping takes."""
@@ -215,11 +229,11 @@ class MarginTerm(Term):
         """Σ_j φ_j with labels as a linear part; where weights or a cut make records differ, one
         loss that reads its numbers from the record."""
         layout, linear = self.outputs.layout, np.zeros(self.dimension)
-        if clip is None and not self._weighted:
+        if clip is None and not self._weighted and self.shares is None:
             losses = [loss.times(float(weight)) for loss, weight in self.losses]
             linear = linear_term(rows)
             return Part(rows, LossSum(losses), layout, self.dimension), linear
-        cut = CutRows(rows, [weight for _, weight in self.losses], clip)
+        cut = CutRows(rows, [weight for _, weight in self.losses], clip, self.shares)
         loss = CutLoss(tuple(loss for loss, _ in self.losses), self._curvature)
         return Part(cut, loss, layout, self.dimension), linear
 
@@ -246,7 +260,8 @@ class SquaresTerm(Term):
     def part(self, rows: ClippedRows, clip: float | None) -> tuple[Part, Array]:
         """κw times the square."""
         loss = Squares(self.outputs.count, self._curvature)
-        return Part(rows, loss, self.outputs.layout, self.dimension), np.zeros(self.dimension)
+        records = rows if self.shares is None else SharedRows(rows, self.shares)
+        return Part(records, loss, self.outputs.layout, self.dimension), np.zeros(self.dimension)
 
     def promise(self, offset: float | None, moved: bool) -> str:
         """The vector of arguments is cut in its norm."""
@@ -295,7 +310,11 @@ class LabelledTerm(Term):
     def part(self, rows: ClippedRows, clip: float | None) -> tuple[Part, Array]:
         """Softmax with its labels."""
         loss = Softmax(self.outputs.count, float(self.losses[0][1]))
-        return Part(rows, loss, self.outputs.layout, self.dimension), np.zeros(self.dimension)
+        part = Part(rows, loss, self.outputs.layout, self.dimension)
+        if self.shares is not None:
+            records = WeightedRows(rows, self.shares)
+            part = replace(part, records=records, loss=WeightedSoftmax(loss.count, loss.weight))
+        return part, np.zeros(self.dimension)
 
     def _bound(self, bounds: Bounds, anchor: Array, offset: float | None) -> float | None:
         """Infinity: the slope is bounded, and no argument is cut."""

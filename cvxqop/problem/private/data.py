@@ -13,6 +13,7 @@ from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
 from cvxqop.problem.private.entries import Entry, read_entries
 from cvxqop.problem.private.matching import Finder, Match, shares_memory
+from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.records.forms import is_boolean
 
 __all__ = ["Match", "PrivateData", "Unlisted", "match"]
@@ -189,6 +190,7 @@ def match(
     roots: Iterable[Any],
     count_is_private: bool = False,
     public: Sequence[Any] = (),
+    persons: Persons | None = None,
 ) -> PrivateData:
     """Find the listed arrays in everything that the expressions and constraints in ``roots`` hold.
 
@@ -205,6 +207,8 @@ def match(
         if _cvxpy.holds_records(node):
             held += [Entry(array, None, given, name) for array, given, name in node.held()]
             lengths.add(int(node.n))  # of all blocks together, and of what is only read by slices
+    if persons is not None and persons.numbers is not None:
+        held.append(Entry(persons.numbers, None, persons.given, "persons"))
     shown, variables = _public_entries(public)
     _check_disjoint([*entries, *held], shown)
     finder = Finder(private, [*entries, *held], leaves)

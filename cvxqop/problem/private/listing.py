@@ -96,9 +96,9 @@ def check_shapes(objective: Any, constraints: Sequence[Any], data: PrivateData) 
         if not data.is_listed(node):
             raise ProblemError(
                 f"The variable {node.name()} occurs in no private term, and its shape is released "
-                "with it. Under add_remove, where the number of records is private, say that its "
-                "shape was chosen without looking at the data by listing the variable: "
-                f"public=[{node.name()}]."
+                "with it. Under add_remove and with persons, where the number of records is "
+                "private, say that its shape was chosen without looking at the data by listing the "
+                f"variable: public=[{node.name()}]."
             )
 
 

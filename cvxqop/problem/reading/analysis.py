@@ -18,6 +18,7 @@ from cvxqop.problem.losses.terms import LabelledTerm, MarginTerm, SquaresTerm, T
 from cvxqop.problem.parts import Texts
 from cvxqop.problem.private import listing
 from cvxqop.problem.private.data import PrivateData, match
+from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.reading import checks, refusals
 from cvxqop.problem.reading.assemble import Assembled, assemble
 from cvxqop.problem.reading.public import Stacking
@@ -44,6 +45,7 @@ def read(
     *,
     public: Sequence[Any] = (),
     adjacency: str = "replace_one",
+    persons: Persons | None = None,
 ) -> ERM:
     """Read a problem as private ERM.
 
@@ -59,6 +61,8 @@ def read(
     adjacency : {"replace_one", "add_remove"}
         What neighbouring data sets are; a mean and public arrays with one row a record have no
         meaning under add_remove.
+    persons : Persons, optional
+        Whose rows are whose; the number of rows is private then, whatever the adjacency.
 
     Raises
     ------
@@ -66,7 +70,7 @@ def read(
         If the problem is not of this form. The message names the term and the remedy.
     """
     objective, constraints = objective_and_constraints(problem)
-    return _read(objective, constraints, private, public, adjacency)
+    return _read(objective, constraints, private, public, adjacency, persons)
 
 
 def objective_and_constraints(problem: Any) -> tuple[Any, list[Any]]:
@@ -98,6 +102,7 @@ def read_expression(
     *,
     public: Sequence[Any] = (),
     adjacency: str = "replace_one",
+    persons: Persons | None = None,
 ) -> ERM:
     """Read an expression that is a private loss and nothing else.
 
@@ -110,7 +115,7 @@ def read_expression(
         raise ProblemError(
             f"expression must be a CVXPY expression, not {type(expression).__name__}."
         )
-    erm = _read(expression, [], private, public, adjacency)
+    erm = _read(expression, [], private, public, adjacency, persons)
     if erm.regulariser is not None:
         raise ProblemError(
             f"The expression has public terms: {' + '.join(erm.texts.rest)}. Pass the private loss "
@@ -125,6 +130,7 @@ def private_data(
     private: Sequence[Any],
     public: Sequence[Any],
     adjacency: str,
+    persons: Persons | None = None,
 ) -> tuple[PrivateData, Callable[..., str]]:
     """The private leaves, and a writer of terms without entries, after what every problem needs.
 
@@ -135,14 +141,14 @@ def private_data(
     """
     if adjacency not in _ADJACENCIES:
         raise OptionError(f"adjacency must be one of {', '.join(_ADJACENCIES)}, not {adjacency!r}.")
-    hidden = adjacency == "add_remove"
+    hidden = adjacency == "add_remove" or persons is not None
     if objective.size != 1:
         if hidden:
             raise ProblemError(refusals.ARRAY)
         shape = tuple(objective.shape)
         raise ProblemError(f"The objective has shape {shape}; it must be a number.")
     roots = [objective, *constraints]
-    data = match(private, roots, hidden, public)
+    data = match(private, roots, hidden, public, persons)
     names = data.leaf_names
 
     def text(node: Any, shapes: _cvxpy.Shapes | None = data.leaf_shapes if hidden else None) -> str:
@@ -169,8 +175,9 @@ def _read(
     private: Sequence[Any],
     public: Sequence[Any],
     adjacency: str,
+    persons: Persons | None,
 ) -> ERM:
-    data, text = private_data(objective, constraints, private, public, adjacency)
+    data, text = private_data(objective, constraints, private, public, adjacency, persons)
     hidden = data.count_is_private
     reader = TermReader(data, text)
     reader.split(objective)
@@ -184,11 +191,17 @@ def _read(
             _refuse_by_structure(reader, data, text)
         raise
     n = groups[0].rows.n
+    if persons is not None and persons.n != n:
+        raise ProblemError(
+            "persons has not one id a row of the private arrays: give each of their rows the id of "
+            "its person, in the same order."
+        )
     shapes = data.leaf_shapes if hidden else counted_shapes([objective, *constraints], n)
     return ERM(
         variables=stacking.variables,
         loss=RecognisedLoss(
-            tuple(_term(group, stacking.dimension, data.dropped) for group in groups)
+            tuple(_term(group, stacking.dimension, data.dropped, persons) for group in groups),
+            persons,
         ),
         regulariser=total(reader.rest),
         constraints=constraints,
@@ -196,6 +209,7 @@ def _read(
         public_data=(*data.public_descriptions, *listing.unlisted_names(data)),
         mean=any(term.mean for term in reader.terms),
         adjacency=adjacency,
+        persons=persons,
         private_leaves=tuple(data.leaf_names),
         private_arrays=data.arrays,
         texts=Texts(
@@ -209,7 +223,7 @@ def _read(
     )
 
 
-def _term(group: Assembled, dimension: int, dropped: bool) -> Term:
+def _term(group: Assembled, dimension: int, dropped: bool, persons: Persons | None) -> Term:
     """Rows with their losses as one term of the private loss."""
     outputs = group.outputs or Outputs(np.arange(dimension)[:, None], labelled=False)
     kind = LabelledTerm if outputs.labelled else SquaresTerm if outputs.count > 1 else MarginTerm
@@ -220,6 +234,7 @@ def _term(group: Assembled, dimension: int, dropped: bool) -> Term:
         has_offset=group.rows.has_offset or dropped,
         outputs=outputs,
         dimension=dimension,
+        persons=persons,
     )
 
 

@@ -45,27 +45,28 @@ ONE_ROW_OF_OUTPUTS = (
 
 MEAN = (
     "is a sum that is divided by a number, as a mean is divided by the number of records, which is "
-    "private under add_remove. Write the sum and multiply the regulariser by a public number "
-    "instead, write a factor that has nothing to do with n as a product, 0.5 * sum(…), or use "
-    'adjacency="replace_one"'
+    "private under add_remove and with persons. Write the sum and multiply the regulariser by a "
+    "public number instead, write a factor that has nothing to do with n as a product, "
+    '0.5 * sum(…), or use adjacency="replace_one" without persons'
 )
 
 PUBLIC_WEIGHTS = (
-    "has public weights, one a record; under add_remove the position of a record has no meaning. "
+    "has public weights, one a record; under add_remove and with persons the position of a record "
+    "has no meaning. "
     "Put the square roots of the weights inside the square and list them in private, write one "
-    'weight for all as a number and not as an array, or use adjacency="replace_one"'
+    'weight for all as a number and not as an array, or use adjacency="replace_one" without persons'
 )
 
 PUBLIC_ROWS = (
-    "with one row a record; under add_remove it says how many records there are. List it in "
-    "private, write one number for all records as a number and not as an array, or use "
-    'adjacency="replace_one"'
+    "with one row a record; under add_remove and with persons it says how many records there are. "
+    "List it in private, write one number for all records as a number and not as an array, or use "
+    'adjacency="replace_one" without persons'
 )
 
 PUBLIC_MATRIX = (
     "multiplies records by a public matrix, which for more of them either combines several or has "
     "one row a record, so that it says how many there are. Write a number as a number, list a "
-    'factor of each record in private, or use adjacency="replace_one"'
+    'factor of each record in private, or use adjacency="replace_one" without persons'
 )
 
 BROADCAST = "broadcasts an array of records"
@@ -86,11 +87,11 @@ UNLISTED = (
 )
 
 UNLISTED_COUNTED = (
-    "that is listed neither in private nor in public. Under add_remove every array is listed, "
-    "because its length may be the number of records. If it comes from the records, list the very "
-    "array in private=[…]: a slice, a copy or a product of a listed array is another array. If "
-    "everyone may know it, and it has not one row a record, list it in public=[…]. Write one "
-    "number as a number."
+    "that is listed neither in private nor in public. Under add_remove and with persons every "
+    "array is listed, because its length may be the number of records. If it comes from the "
+    "records, list the very array in private=[…]: a slice, a copy or a product of a listed array "
+    "is another array. If everyone may know it, and it has not one row a record, list it in "
+    "public=[…]. Write one number as a number."
 )
 
 _NOT_SMOOTH = (

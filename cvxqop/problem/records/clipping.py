@@ -21,7 +21,7 @@ from cvxqop.errors import OptionError, ProblemError
 from cvxqop.problem.records.rows import Labels, Rows
 from cvxqop.problem.records.sums import Summed
 
-__all__ = ["ClippedRows"]
+__all__ = ["ClippedRows", "erase"]
 
 Array = npt.NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
@@ -127,7 +127,7 @@ class ClippedRows(Summed):
                     'by a rule that looks at one record at a time, or pass nonfinite="zero", which '
                     "turns each of them into a record that contributes nothing."
                 )
-            A = _erase(A, dirty) + _erase(tame_A, lost | ~dirty)
+            A = erase(A, dirty) + erase(tame_A, lost | ~dirty)
             A = canonical(A) if is_sparse(A) else A
             C = np.where(dirty[:, None], np.where(lost[:, None], 0.0, tame_C), C)
         huge = ~np.isfinite(row_squares(A))
@@ -187,7 +187,8 @@ def _scale(A: Any, factor: Array) -> Any:
     return scale_rows(A, factor) if is_sparse(A) else A * factor[:, None]
 
 
-def _erase(A: Any, dirty: npt.NDArray[np.bool_]) -> Any:
+def erase(A: Any, dirty: npt.NDArray[np.bool_]) -> Any:
+    """Rows with zeros in the place of those that are flagged, NaN or not."""
     if is_sparse(A):
         data = np.where(np.repeat(dirty, np.diff(A.indptr)), 0.0, A.data)
         return sp.csr_array((data, A.indices, A.indptr), shape=A.shape)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from cvxqop._blocks import row_squares
 from cvxqop.problem.records.clipping import ClippedRows
+from cvxqop.problem.records.pieces import Leaf
 from cvxqop.problem.records.sums import Summed
 
 __all__ = ["CutRows"]
@@ -32,12 +33,19 @@ class CutRows(Summed):
         Public weights w_j ≥ 0 of the losses.
     clip : float or None
         ζ, the largest norm of the gradient of a record; None leaves gradients alone (s = ∞).
+    shares : Leaf, optional
+        (n, 1): what all numbers of a record are multiplied with, after the cut.
     """
 
     def __init__(
-        self, rows: ClippedRows, weights: Sequence[float | Array], clip: float | None = None
+        self,
+        rows: ClippedRows,
+        weights: Sequence[float | Array],
+        clip: float | None = None,
+        shares: Leaf | None = None,
     ) -> None:
         self._rows, self._weights, self._clip = rows, tuple(weights), clip
+        self._shares = shares
         self.n, self.dimension, self.terms = rows.n, rows.dimension, rows.terms
         self.sparse = rows.sparse
 
@@ -59,4 +67,6 @@ class CutRows(Summed):
             # s ‖a‖ ≤ ζ whatever the rounding of the norm.
             norms = np.sqrt(row_squares(A)) * (1.0 + (self.dimension + 8) * _EPS) + _UNSEEN
             columns[:, -1] = self._clip * (1.0 - 4.0 * _EPS) / norms
+        if self._shares is not None:
+            columns[:, self.terms :] *= self._shares.take(start, stop)
         return A, columns

@@ -1,0 +1,111 @@
+"""Rows of which some do not count, and rows that count in part: shares of a person's rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxqop._blocks import is_sparse, scale_rows
+from cvxqop.problem.records.clipping import erase
+from cvxqop.problem.records.pieces import Leaf
+from cvxqop.problem.records.rows import Labels, Rows
+from cvxqop.problem.records.sums import Summed
+
+__all__ = ["KeptRows", "SharedRows", "WeightedRows"]
+
+Array = npt.NDArray[np.float64]
+
+
+class KeptRows(Summed):
+    """Rows of which those with share 0 become zero rows with zero offsets, whatever they hold.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows as they are.
+    shares : Leaf
+        (n, 1), 0 or 1.
+    """
+
+    def __init__(self, rows: Rows, shares: Leaf) -> None:
+        self._rows, self._shares = rows, shares
+        self.n, self.dimension, self.terms = rows.n, rows.dimension, rows.terms
+        self.sparse = rows.sparse
+        labels = rows.labels
+        self.labels = labels and _KeptLabels(labels.pieces, labels.low, labels.high, shares)
+
+    @property
+    def edges(self) -> Array | None:
+        """Those of the rows."""
+        return self._rows.edges
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """Every array that is read."""
+        return [*getattr(self._rows, "leaves", []), self._shares]
+
+    def tamed(self) -> KeptRows:
+        """The same rows, tamed."""
+        return KeptRows(self._rows.tamed(), self._shares)
+
+    def take(self, start: int, stop: int) -> tuple[Any, Array]:
+        """Rows and offsets of the records start…stop."""
+        A, C = self._rows.take(start, stop)
+        lost = _lost(self._shares, start, stop)
+        return (erase(A, lost), np.where(lost[:, None], 0.0, C)) if lost.any() else (A, C)
+
+
+class SharedRows(Summed):
+    """Clipped rows and offsets times √share: a squared loss of them is the share of the loss.
+
+    Parameters
+    ----------
+    rows : Summed
+        Rows (n, p) and offsets.
+    shares : Leaf
+        (n, 1), between 0 and 1.
+    """
+
+    def __init__(self, rows: Summed, shares: Leaf) -> None:
+        self._rows, self._shares = rows, shares
+        self.n, self.dimension, self.terms = rows.n, rows.dimension, rows.terms
+        self.sparse = rows.sparse
+
+    @property
+    def edges(self) -> Array | None:
+        """Those of the rows."""
+        return self._rows.edges
+
+    def take(self, start: int, stop: int) -> tuple[Any, Array]:
+        """Rows and offsets of the records start…stop."""
+        A, C = self._rows.take(start, stop)
+        roots = np.sqrt(self._shares.take(start, stop))
+        return (scale_rows(A, roots[:, 0]) if is_sparse(A) else A * roots), C * roots
+
+
+class WeightedRows(SharedRows):
+    """Clipped rows with the share as a last number of each record."""
+
+    def take(self, start: int, stop: int) -> tuple[Any, Array]:
+        """Rows, and numbers followed by the share."""
+        A, C = self._rows.take(start, stop)
+        return A, np.column_stack([C, self._shares.take(start, stop)])
+
+
+@dataclass(frozen=True, eq=False)
+class _KeptLabels(Labels):
+    """Labels with zeros for rows that do not count."""
+
+    shares: Leaf
+
+    def take(self, start: int, stop: int) -> Array:
+        """q of the records start…stop, not cut."""
+        q = super().take(start, stop)
+        return np.where(_lost(self.shares, start, stop), 0.0, q)
+
+
+def _lost(shares: Leaf, start: int, stop: int) -> npt.NDArray[np.bool_]:
+    return np.asarray(shares.take(start, stop)[:, 0] == 0.0)
