@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.special import chdtr, ndtr
 
 from cvxqop.errors import OptionError
-from cvxqop.privacy.gaussian.options import CalibratedGaussian
+from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian
 from cvxqop.privacy.gaussian.truncated import CalibratedTruncatedGaussian
 from cvxqop.privacy.linear.options import CalibratedLinear
 from cvxqop.privacy.mechanism import Mechanism

@@ -6,7 +6,8 @@ import pytest
 from cvxpy.error import SolverError
 
 from cvxqop.errors import OptionError, ProblemError
-from cvxqop.solve.engines.conic import check_feasible, check_solver, solve_conic
+from cvxqop.solve.engines.conic import solve_conic
+from cvxqop.solve.engines.conic_checks import check_feasible, check_solver
 from cvxqop.solve.smooth.quadratic import Quadratic
 
 pytestmark = pytest.mark.blas
