@@ -13,7 +13,7 @@ from cvxqop.privacy.linear.options import Linear
 from cvxqop.problem.erm import ERM
 from cvxqop.settings import Settings
 from cvxqop.solve.cones import checks as cone_checks
-from cvxqop.solve.engines import conic, conic_checks, released, stotos
+from cvxqop.solve.engines import conic, conic_checks, stotos
 from cvxqop.solve.rest.prox import NotSplittable, splits
 
 __all__ = ["Backend"]
@@ -149,7 +149,7 @@ def _default(erm: ERM, options: Mapping[str, Any]) -> str:
     rest = (erm.variables, erm.regulariser, erm.constraints)
     if options or erm.dimension < MANY_FEATURES:
         return conic.default_solver(*rest)
-    return released.quickest(*rest)
+    return conic.quickest(*rest)
 
 
 def _touches(settings: Settings) -> bool:

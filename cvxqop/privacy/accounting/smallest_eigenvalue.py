@@ -33,6 +33,7 @@ __all__ = [
 
 Array = npt.NDArray[np.float64]
 
+LEAST, LEVELS = 1e-40, 160
 LARGEST = 3000
 """Largest d for which the one-point density is used."""
 SLACK = 1.0 + 1e-8
@@ -239,19 +240,15 @@ def smallest_eigenvalue_quantile(
 
 
 @lru_cache(maxsize=64)
-def smallest_eigenvalue_table(
-    dimension: int, degrees_of_freedom: float, least: float = 1e-40, points: int = 160
-) -> tuple[Array, Array]:
+def smallest_eigenvalue_table(dimension: int, degrees_of_freedom: float) -> tuple[Array, Array]:
     """Levels x and upper bounds on P(λ_min(W) ≤ x), for many levels at the cost of few.
+
+    The levels start where Edelman's bound is LEAST, and end in the bulk.
 
     Parameters
     ----------
     dimension, degrees_of_freedom
         d and m > d + 1.
-    least : float
-        Where the probabilities start, by Edelman's bound; they end in the bulk.
-    points : int
-        Number of levels.
 
     Returns
     -------
@@ -266,11 +263,11 @@ def smallest_eigenvalue_table(
     """
     d, m = dimension, degrees_of_freedom
     q, constant = 0.5 * (m - d + 1.0), edelman_log_constant(d, m)
-    first = 2.0 * lower_gamma_quantile(q, math.log(least) - constant)
+    first = 2.0 * lower_gamma_quantile(q, math.log(LEAST) - constant)
     bulk = max((math.sqrt(m) - math.sqrt(d)) ** 2, 2.0 * first)
-    x = first + (bulk - first) * np.linspace(0.0, 1.0, points)
+    x = first + (bulk - first) * np.linspace(0.0, 1.0, LEVELS)
     if bulk > 50.0 * first:
-        x = np.unique(np.concatenate([np.geomspace(first, bulk, points), x]))
+        x = np.unique(np.concatenate([np.geomspace(first, bulk, LEVELS), x]))
     edelman = np.array([constant + log_lower_gamma(q, 0.5 * t) + 1e-10 for t in x])
     tail = np.exp(np.minimum(edelman, 0.0))
     if d == 1 or d > LARGEST:

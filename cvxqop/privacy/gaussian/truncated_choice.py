@@ -64,15 +64,13 @@ def calibrate_truncated(
             "Gaussian: losses that are not quadratic need the GLM form, one row a record "
             f"(rank {sensitivity.hessian_rank} was declared); use the Wishart ensemble."
         )
-    release = None
-    if accuracy is not None:
-        release = GaussianRelease.beside(accuracy, epsilon, delta)
+    release = GaussianRelease.beside(accuracy, epsilon, delta)
     hops = 2.0 if sensitivity.adjacency == "replace_one" else 1.0
-    floor, share = _choose(epsilon, delta, sensitivity, radius, release.mu if release else 0.0)
+    release_mu = release.mu if release else 0.0
+    floor, share = _choose(epsilon, delta, sensitivity, radius, release_mu)
     left = epsilon - hops * math.log1p(sensitivity.smoothness / floor) * (1.0 + 1e-15)
     moved = hops * sensitivity.anchor_gradient
     F = sensitivity.frobenius_bound
-    release_mu = release.mu if release else 0.0
 
     def excess(log_mu: float) -> float:
         mu = math.exp(log_mu)

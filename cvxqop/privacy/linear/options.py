@@ -161,9 +161,7 @@ class Linear:
         classic = self.calibration == "classic"
         if classic and sensitivity.hessian_rank != 1:
             raise CalibrationError("Linear: 'classic' holds for losses of GLM form only.")
-        release = None
-        if accuracy is not None:
-            release = GaussianRelease.beside(accuracy, epsilon, delta)
+        release = GaussianRelease.beside(accuracy, epsilon, delta)
         start = CalibratedLinear(sensitivity, float(G), 1.0, 1.0, release, clip, self.calibration)
         if not classic:
             return _exact(start, epsilon, delta, radius)

@@ -112,9 +112,7 @@ def calibrate_spectral(
         raise CalibrationError(
             f"hessian_rank = {sensitivity.hessian_rank} must lie between 1 and the dimension {d}."
         )
-    release = None
-    if accuracy is not None:
-        release = GaussianRelease.beside(accuracy, epsilon, delta)
+    release = GaussianRelease.beside(accuracy, epsilon, delta)
     moved = sensitivity.guard_sensitivity
 
     def at(m: float, edelman: bool) -> spectral.SpectralShares:

@@ -120,8 +120,6 @@ def check_feasible(
     variables: Sequence[cp.Variable],
     regulariser: cp.Expression | None,
     constraints: Sequence[cp.Constraint],
-    *,
-    solver: str | None = None,
 ) -> None:
     """Refuse constraints that no point satisfies, or a regulariser that is nowhere finite.
 
@@ -134,7 +132,7 @@ def check_feasible(
         # Reading the sets finds out whether they are empty, and every penalty here is finite.
         split(variables, regulariser, constraints)
         return
-    _check_on(solver, {}, variables, regulariser, constraints)
+    _check_on(None, {}, variables, regulariser, constraints)
 
 
 def _check_convex(problem: cp.Problem) -> None:

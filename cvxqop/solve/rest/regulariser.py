@@ -21,6 +21,7 @@ from cvxqop.solve.rest.terms import (
     NotSplittable,
     Stack,
     constant,
+    quadratic_form,
     squared_norm,
     weighted_absolute,
 )
@@ -65,15 +66,11 @@ class PenaltyReader:
             self._norm(factor, term)
 
     def _square(self, factor: float, argument: Any, P: Array | None, term: Any) -> None:
-        affine = self.stack.affine(argument)
-        A = affine.A.toarray()
-        PA = A if P is None else 0.5 * (P + P.T) @ A
-        Q = 2.0 * factor * (A.T @ PA)
-        Q = 0.5 * (Q + Q.T)
-        if P is not None and np.linalg.eigvalsh(Q)[0] < -1e-9 * np.linalg.norm(Q):
+        form = quadratic_form(self.stack, factor, argument, P)
+        if form is None:
             raise NotSplittable(term, "is not convex")
-        self.Q = Q if self.Q is None else self.Q + Q
-        self.q += 2.0 * factor * (PA.T @ affine.b)
+        self.Q = form[0] if self.Q is None else self.Q + form[0]
+        self.q += form[1]
 
     def _absolute(self, factor: float, weights: Array | None, argument: Any, term: Any) -> None:
         if not argument.is_affine():
