@@ -27,9 +27,7 @@ Array = npt.NDArray[np.float64]
 
 
 def loss_divergence(
-    mechanisms: Sequence[Mechanism],
-    forms: Sequence[tuple[Array, Array]],
-    epsilons: Sequence[float],
+    mechanisms: Sequence[Mechanism], forms: Sequence[tuple[Array, Array]], epsilons: Sequence[float]
 ) -> list[tuple[float, float]]:
     """(δ, error of the quadrature) at each ε, the larger of the two directions.
 

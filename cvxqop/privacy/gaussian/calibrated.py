@@ -223,10 +223,7 @@ class CalibratedGaussian:
         lines = [
             ("mechanism", f"{self.title}, S = sN, μ-GDP with μ = {self.gdp_mu:.6g}"),
             ("noise", f"s = {self.scale:.6g}, {f'guard {guards}' if guards else 'no guard'}"),
-            (
-                "curvature",
-                f"{repair[self.curvature]} the level of the noise, {self.level():.6g}",
-            ),
+            ("curvature", f"{repair[self.curvature]} the level of the noise, {self.level():.6g}"),
         ]
         if self.residual_bounds:
             cuts = ", ".join(f"{bound:.3g}" for bound in self.residual_bounds)

@@ -14,11 +14,7 @@ import numpy as np
 
 from cvxqop.errors import CalibrationError, OptionError
 from cvxqop.privacy.accounting.profile import gaussian_mu
-from cvxqop.privacy.gaussian.calibrated import (
-    CalibratedGaussian,
-    curvature_shift,
-    gradient_shifts,
-)
+from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian, curvature_shift, gradient_shifts
 from cvxqop.privacy.gaussian.truncated import CalibratedTruncatedGaussian
 from cvxqop.privacy.gaussian.truncated_choice import calibrate_truncated
 from cvxqop.privacy.mechanism import Sensitivity

@@ -12,13 +12,7 @@ import numpy.typing as npt
 from cvxqop.errors import AccuracyError, OptionError
 from cvxqop.solve.answer import Answer
 from cvxqop.solve.certificate import Curvature
-from cvxqop.solve.engines.monitor import (
-    Goal,
-    Monitor,
-    PrecisionError,
-    failure,
-    with_less_rounding,
-)
+from cvxqop.solve.engines.monitor import Goal, Monitor, PrecisionError, failure, with_less_rounding
 from cvxqop.solve.engines.newton import Certified, minimise_quadratic, minimise_sum
 from cvxqop.solve.engines.quasi_newton import minimise_function
 from cvxqop.solve.engines.stochastic import (

@@ -32,9 +32,7 @@ UNKNOWN = "cannot be checked against a constraint"
 
 
 def check_judged(
-    variables: Sequence[cp.Variable],
-    regulariser: cp.Expression | None,
-    constraints: Sequence[Any],
+    variables: Sequence[cp.Variable], regulariser: cp.Expression | None, constraints: Sequence[Any]
 ) -> None:
     """Refuse what no answer could be checked against, before anything is spent.
 
@@ -59,9 +57,7 @@ def check_judged(
 
 
 def fault(
-    values: Mapping[cp.Variable, Any],
-    regulariser: cp.Expression | None,
-    constraints: Sequence[Any],
+    values: Mapping[cp.Variable, Any], regulariser: cp.Expression | None, constraints: Sequence[Any]
 ) -> str:
     """What is wrong with an answer, in words without numbers; empty if nothing is.
 

@@ -88,9 +88,7 @@ class Groups:
         else:
             rows = sp.vstack([A, sp.eye_array(len(index), format="csr")[bounded]], format="csr")
             inner = Polyhedron(
-                rows,
-                np.concatenate([low, lower[bounded]]),
-                np.concatenate([high, upper[bounded]]),
+                rows, np.concatenate([low, lower[bounded]]), np.concatenate([high, upper[bounded]])
             )
         return Placement(inner, index)
 

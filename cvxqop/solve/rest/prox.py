@@ -13,11 +13,7 @@ from cvxqop.solve.rest.agreement import Public, agrees
 from cvxqop.solve.rest.regulariser import PenaltyReader
 from cvxqop.solve.rest.rest import Rest
 from cvxqop.solve.rest.sets import SetReader
-from cvxqop.solve.rest.terms import (
-    NotSplittable,
-    Stack,
-    summands,
-)
+from cvxqop.solve.rest.terms import NotSplittable, Stack, summands
 
 __all__ = ["NotSplittable", "split", "splits"]
 
