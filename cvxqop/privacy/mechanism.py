@@ -121,6 +121,11 @@ class Sensitivity:
         return bound if self.frobenius is None else min(self.frobenius, bound)
 
     @property
+    def hops(self) -> float:
+        """2 for replace_one, which removes a record and adds another, else 1."""
+        return 2.0 if self.adjacency == "replace_one" else 1.0
+
+    @property
     def guard_sensitivity(self) -> float:
         """Δ_b: how far one record moves the gradient at the anchor (2 G0 for replace_one).
 
@@ -128,8 +133,7 @@ class Sensitivity:
         hops, and this is Δ_b of one hop, G0.
         """
         one_hop = self.quadratic or self.hessian_rank > 1
-        double = self.adjacency == "replace_one" and one_hop
-        return (2.0 if double else 1.0) * self.anchor_gradient
+        return (self.hops if one_hop else 1.0) * self.anchor_gradient
 
 
 class Draw(Protocol):

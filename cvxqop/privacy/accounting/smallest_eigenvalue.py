@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import gammainc, gammaln
 
-from cvxqop.privacy.accounting.quadrature import converged, gauss_legendre, panel_integrals
+from cvxqop.privacy.accounting.quadrature import gauss_legendre, panel_integrals, settled
 
 __all__ = [
     "edelman_log_constant",
@@ -164,9 +164,7 @@ def _log_count(x: float, dimension: int, degrees_of_freedom: float) -> float:
     def integrand(t: Array) -> Array:
         return np.exp(log_eigenvalue_density(t, d, m) - top)
 
-    first = float(panel_integrals(integrand, edges, 12)[0])
-    settled = converged(lambda k: 0.5 * panel_integrals(integrand, edges, k) / first, nodes=12)
-    return top + math.log(2.0 * first * float(settled[0]) * SLACK)
+    return top + math.log(settled(lambda k: panel_integrals(integrand, edges, k)) * SLACK)
 
 
 def smallest_eigenvalue_tail(x: float, dimension: int, degrees_of_freedom: float) -> float:

@@ -233,12 +233,10 @@ class CalibratedGaussian:
 
 def curvature_shift(sensitivity: Sensitivity) -> float:
     """Δ_E: F for add_remove, √2 F for replace_one (tr AA' ≥ 0 for two Hessians), on the grid."""
-    double = sensitivity.adjacency == "replace_one"
-    return sensitivity.frobenius_bound * (math.sqrt(2.0) if double else 1.0) * ENLARGED
+    return sensitivity.frobenius_bound * math.sqrt(sensitivity.hops) * ENLARGED
 
 
 def gradient_shifts(sensitivity: Sensitivity, bounds: tuple[float, ...]) -> tuple[float, ...]:
     """Δ_1, …, Δ_k: G0 and κRB'_j, twice as much for replace_one, on the grid."""
-    double = 2.0 if sensitivity.adjacency == "replace_one" else 1.0
-    first = double * sensitivity.anchor_gradient * ENLARGED
+    first = sensitivity.hops * sensitivity.anchor_gradient * ENLARGED
     return (first, *(first * (bound / (sensitivity.offset or 1.0)) for bound in bounds))

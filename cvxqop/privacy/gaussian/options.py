@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cvxqop.errors import CalibrationError, OptionError
-from cvxqop.privacy.accounting.profile import gaussian_mu
+from cvxqop.privacy.accounting.profile import gaussian_mu, is_number
 from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian, curvature_shift, gradient_shifts
 from cvxqop.privacy.gaussian.truncated import CalibratedTruncatedGaussian
 from cvxqop.privacy.gaussian.truncated_choice import calibrate_truncated
@@ -87,7 +87,7 @@ class Gaussian:
         ):
             raise OptionError(f"Gaussian: stages must be an int from 1 to 100, not {self.stages!r}")
         bound = self.residual_bound
-        if bound is not None and not (_is_number(bound) and 0.0 < bound < math.inf):
+        if bound is not None and not (is_number(bound) and 0.0 < bound < math.inf):
             raise OptionError("Gaussian: residual_bound must be positive and finite, or None.")
         if self.shares is not None:
             object.__setattr__(self, "shares", checked_shares(self.shares, self.stages))
@@ -168,7 +168,3 @@ class Gaussian:
         if self.residual_bound is not None:
             return (float(self.residual_bound),) * (self.stages - 1)
         return tuple(offset / (stage + 2.0) for stage in range(2, self.stages + 1))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

@@ -134,8 +134,7 @@ class CalibratedTruncatedGaussian(RidgeMechanism):
     @property
     def mu_linear(self) -> float:
         """Guard and release together."""
-        double = 2.0 if self.sensitivity.adjacency == "replace_one" else 1.0
-        moved = double * self.sensitivity.anchor_gradient
+        moved = self.sensitivity.hops * self.sensitivity.anchor_gradient
         release = self.release.mu if self.release else 0.0
         return math.hypot(moved / self.guard_scale if moved > 0.0 else 0.0, release)
 
@@ -157,8 +156,7 @@ class CalibratedTruncatedGaussian(RidgeMechanism):
     def profile(self, epsilon: npt.ArrayLike) -> Array:
         """δ(ε) of this mechanism, rounded up."""
         s = self.sensitivity
-        hops = 2.0 if s.adjacency == "replace_one" else 1.0
-        paid = hops * math.log1p(s.smoothness / self.floor) * (1.0 + 1e-15)
+        paid = s.hops * math.log1p(s.smoothness / self.floor) * (1.0 + 1e-15)
         left = np.asarray(epsilon, dtype=np.float64) - paid
         moved = shift_profile(left, s.frobenius_bound / self.scale, self.mu_linear, s.adjacency)
         kept = max(1.0 - self.rejection, 1e-300)

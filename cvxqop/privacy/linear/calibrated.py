@@ -62,22 +62,18 @@ class CalibratedLinear(RidgeMechanism):
         held = 1 if s.hessian_rank == 1 else s.gradient_range
         if held is None:
             return s.dimension
-        return min(s.dimension, 2 * held if self._replaced else held)
+        return min(s.dimension, int(s.hops) * held)
 
     @property
     def shift(self) -> float:
         """Largest change of a: G for add_remove, 2G for replace_one."""
-        return (2.0 if self._replaced else 1.0) * self.gradient
+        return self.sensitivity.hops * self.gradient
 
     @property
     def paid(self) -> float:
         """ρ log(1 + L/μ), what the determinants take from ε."""
         s = self.sensitivity
         return s.hessian_rank * math.log1p(s.smoothness / self.ridge) * (1.0 + 2.0**-50)
-
-    @property
-    def _replaced(self) -> bool:
-        return self.sensitivity.adjacency == "replace_one"
 
     def profile(self, epsilon: npt.ArrayLike) -> Array:
         """δ(ε) of this mechanism, rounded up."""

@@ -73,7 +73,7 @@ def _seen(sensitivity: Sensitivity, degrees_of_freedom: float) -> tuple[int, flo
     held = s.hessian_rank if s.quadratic else s.hessian_range
     if held is None:
         return s.dimension, degrees_of_freedom
-    q = min(s.dimension, held * (2 if s.adjacency == "replace_one" else 1))
+    q = min(s.dimension, held * int(s.hops))
     return q, degrees_of_freedom - s.dimension + q
 
 
