@@ -182,9 +182,8 @@ class Slab:
         order = np.argsort(knots)
         knots = knots[order]
         slopes = float(squares[~first_knots].sum()) + np.cumsum(change[order])
-        levels = self._level(y, knots[0]) - np.concatenate(
-            [[0.0], np.cumsum(slopes[:-1] * np.diff(knots))]
-        )
+        highest = float(a @ np.clip(y - knots[0] * a, self.lower, self.upper))
+        levels = highest - np.concatenate([[0.0], np.cumsum(slopes[:-1] * np.diff(knots))])
         first = int(np.sum(levels > target))
         left = knots[first - 1] if first > 0 else -np.inf
         right = knots[first] if first < len(knots) else np.inf
@@ -203,9 +202,6 @@ class Slab:
         elif np.isfinite(right):
             probe = right
         return np.clip(y - probe * a, self.lower, self.upper)
-
-    def _level(self, y: Array, mu: float) -> float:
-        return float(self.a @ np.clip(y - mu * self.a, self.lower, self.upper))
 
 
 class AffineSet:

@@ -81,7 +81,8 @@ class SetReader:
         elif name == "PSD":
             self._semidefinite(constraint)
         elif name == "SOC" and constraint.args[0].size == 1:
-            self._cone(constraint.args[0], constraint.args[1], constraint)
+            bound, x = self.stack.affine(constraint.args[0]), constraint.args[1]
+            self._norm_cone(1.0, x, bound, constraint)
         else:
             raise NotSplittable(str(name), UNKNOWN)
 
@@ -194,9 +195,6 @@ class SetReader:
             raise NotSplittable(constraint, "is a second-order cone of a general linear map")
         shift = np.concatenate([bound.b, factor * affine.b * np.sign(diagonal[1])])
         self._sets.append(Placement(SecondOrderCone(), index, float(scales[0]), shift))
-
-    def _cone(self, t: Any, x: Any, constraint: Any) -> None:
-        self._norm_cone(1.0, x, self.stack.affine(t), constraint)
 
     def _semidefinite(self, constraint: Any) -> None:
         argument = constraint.args[0]
