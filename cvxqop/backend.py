@@ -13,7 +13,7 @@ from cvxqop.privacy.linear.options import Linear
 from cvxqop.problem.erm import ERM
 from cvxqop.settings import Settings
 from cvxqop.solve.cones import checks as cone_checks
-from cvxqop.solve.engines import conic, released, stotos
+from cvxqop.solve.engines import conic, conic_checks, stotos
 from cvxqop.solve.rest.prox import NotSplittable, splits
 
 __all__ = ["Backend"]
@@ -75,7 +75,7 @@ class Backend:
                 return cls._over_cones(erm, settings, asked)
         if name != STOTOS:
             size, curvature = _sizes(erm, settings)
-            conic.check_solver(name, options, *rest, size=size, curvature=curvature)
+            conic_checks.check_solver(name, options, *rest, size=size, curvature=curvature)
             return cls(name, options, touches_records=taken, takes_records=taken)
         _check_names(options, STOTOS_OPTIONS if erm.loss.records_are_drawn else LIMITS)
         _check_stotos(erm, settings)
@@ -149,7 +149,7 @@ def _default(erm: ERM, options: Mapping[str, Any]) -> str:
     rest = (erm.variables, erm.regulariser, erm.constraints)
     if options or erm.dimension < MANY_FEATURES:
         return conic.default_solver(*rest)
-    return released.quickest(*rest)
+    return conic.quickest(*rest)
 
 
 def _touches(settings: Settings) -> bool:

@@ -26,7 +26,7 @@ from cvxqop.errors import (
 )
 from cvxqop.feasible_release import feasible_release, unreleased
 from cvxqop.paid import Paid, afterwards, backend_of
-from cvxqop.privacy.gaussian.options import CalibratedGaussian
+from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian
 from cvxqop.privacy.gaussian.symmetric import SymmetricDraw
 from cvxqop.privacy.grid import Grid
 from cvxqop.privacy.mechanism import Draw

@@ -21,7 +21,7 @@ HOMES = {
         "privacy/wishart/spectral_mechanism.py",
         "privacy/accounting/smallest_eigenvalue.py",
     ],
-    7: ["privacy/gaussian/options.py", "problem/parts.py"],
+    7: ["privacy/gaussian/calibrated.py", "problem/parts.py"],
     8: [
         "privacy/gaussian/truncated.py",
         "privacy/gaussian/truncated_choice.py",

@@ -105,9 +105,7 @@ def holdings(root: Any) -> Holdings:
     stack: list[tuple[Any, Any, str]] = [(root, None, "")]
     while stack:
         item, owner, name = stack.pop()
-        if isinstance(item, _INERT):
-            continue
-        if id(item) in seen:
+        if isinstance(item, _INERT) or id(item) in seen:
             continue
         seen[id(item)] = item
         if isinstance(item, np.ndarray) or sp.issparse(item):

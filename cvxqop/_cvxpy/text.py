@@ -49,10 +49,7 @@ def format_expression(
 
 
 def format_constraint(
-    constraint: Any,
-    names: Mapping[Any, str],
-    shapes: Shapes | None = None,
-    hidden: bool = False,
+    constraint: Any, names: Mapping[Any, str], shapes: Shapes | None = None, hidden: bool = False
 ) -> str:
     """Text of a constraint, like `format_expression`."""
     symbol = _RELATIONS.get(type(constraint).__name__)

@@ -224,13 +224,7 @@ def _across(
 
 
 def _fibre(
-    W1: Array,
-    W2: Array,
-    W2_squared: Array,
-    r: Array,
-    H: tuple[Array, ...],
-    sigma2: float,
-    m: float,
+    W1: Array, W2: Array, W2_squared: Array, r: Array, H: tuple[Array, ...], sigma2: float, m: float
 ) -> Array:
     """|u|⁻² ∫ p_S det(∇²J + S) dt given W1 and two moments of W2, without exp(−W2²/(2σ² r W1))."""
     H11, H12, H22 = H

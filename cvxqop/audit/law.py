@@ -12,9 +12,9 @@ import numpy.typing as npt
 from scipy.special import chdtr, ndtr
 
 from cvxqop.errors import OptionError
-from cvxqop.privacy.gaussian.options import CalibratedGaussian
+from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian
 from cvxqop.privacy.gaussian.truncated import CalibratedTruncatedGaussian
-from cvxqop.privacy.linear.options import CalibratedLinear
+from cvxqop.privacy.linear.calibrated import CalibratedLinear
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.privacy.noise import Randomness
 from cvxqop.privacy.wishart.calibrated import CalibratedWishart

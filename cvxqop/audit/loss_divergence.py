@@ -17,7 +17,7 @@ import numpy.typing as npt
 from cvxqop.errors import OptionError
 from cvxqop.privacy.accounting.profile import gaussian_profile
 from cvxqop.privacy.accounting.quadrature import log_chi_density
-from cvxqop.privacy.gaussian.options import CalibratedGaussian
+from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.privacy.wishart.calibrated import CalibratedWishart
 
@@ -27,9 +27,7 @@ Array = npt.NDArray[np.float64]
 
 
 def loss_divergence(
-    mechanisms: Sequence[Mechanism],
-    forms: Sequence[tuple[Array, Array]],
-    epsilons: Sequence[float],
+    mechanisms: Sequence[Mechanism], forms: Sequence[tuple[Array, Array]], epsilons: Sequence[float]
 ) -> list[tuple[float, float]]:
     """(δ, error of the quadrature) at each ε, the larger of the two directions.
 

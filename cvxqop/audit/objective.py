@@ -96,14 +96,7 @@ class Objective:
             )
         A, numbers = part.records.take(0, part.records.n)
         linear, curvature = public_rest(case)
-        return cls(
-            dense(A),
-            numbers,
-            part.loss,
-            case.anchor,
-            linear + sums.linear,
-            curvature,
-        )
+        return cls(dense(A), numbers, part.loss, case.anchor, linear + sums.linear, curvature)
 
     @property
     def dimension(self) -> int:

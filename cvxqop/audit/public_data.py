@@ -6,16 +6,17 @@ to be the same on both data sets, and the same when the noise is drawn as when i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop.audit.neighbours import LOSSES, PAIRS, Data, Loss
-from cvxqop.audit.row import Row
+from cvxqop.audit.neighbours import LOSSES, Data, Loss
+from cvxqop.audit.row import ALONE, FAR, OPPOSITE, PLANE, Row, group
 from cvxqop.privacy.linear.options import Linear
 
 __all__ = ["BOUNDED", "CENTRED", "COLUMNS", "CONSTRAINED", "REACH", "WEIGHTED", "public_rows"]
@@ -127,49 +128,27 @@ COLUMNS = (
     ColumnLoss("squared, public column", SQUARED.bounds, SQUARED.term),
     ColumnLoss("logistic, public column", LOGISTIC.bounds, LOGISTIC.term),
 )
-PAIR = {pair.name: pair for pair in PAIRS}
-MECHANISMS = {"linear, clipped": Linear(clip=1.0)}
-OPPOSITE, FAR, ALONE, PLANE = "opposite", "far beyond the bounds", "n = 1", "orthogonal"
-THINNING = 20
 
 
 def public_rows(adjacency: str) -> Iterator[Row]:
     """The rows for an adjacency. Public numbers of records exist under replace_one only."""
 
-    def group(
-        mechanism: str,
-        loss: Loss,
-        names: Sequence[str],
-        exact: str | None = "solution",
-        sampled: Sequence[str] = (),
-    ) -> Iterator[Row]:
-        for place, name in enumerate(names):
-            output = (exact or "solution") if name in sampled else None
-            yield Row(
-                mechanism,
-                MECHANISMS.get(mechanism, mechanism),
-                adjacency,
-                loss,
-                PAIR[name],
-                exact,
-                output,
-                law=place == 0,
-                thinning=1 if output == "loss" else THINNING,
-            )
-
+    rows = partial(group, adjacency=adjacency)
     for loss in (CONSTRAINED, *BOUNDED):
-        yield from group("linear", loss, (OPPOSITE, FAR, ALONE), sampled=(FAR,))
-        yield from group("linear", loss, (PLANE,), None, sampled=(PLANE,))
+        yield from rows("linear", loss, (OPPOSITE, FAR, ALONE), sampled=(FAR,))
+        yield from rows("linear", loss, (PLANE,), None, sampled=(PLANE,))
     for mechanism in ("wishart", "linear"):
-        yield from group(mechanism, CENTRED, (OPPOSITE, FAR), sampled=(FAR,))
+        yield from rows(mechanism, CENTRED, (OPPOSITE, FAR), sampled=(FAR,))
     if adjacency == "add_remove":
         return
     squared, logistic = WEIGHTED
     for mechanism in ("wishart", "gaussian"):
         for loss in (squared, COLUMNS[0]):
-            yield from group(mechanism, loss, (OPPOSITE, FAR, ALONE), "loss", sampled=(OPPOSITE,))
-    yield from group("linear, clipped", squared, (OPPOSITE, FAR))
+            yield from rows(
+                mechanism, loss, (OPPOSITE, FAR, ALONE), "loss", (OPPOSITE,), thinning=1
+            )
+    yield from rows("linear, clipped", squared, (OPPOSITE, FAR), perturbation=Linear(clip=1.0))
     for mechanism in ("wishart", "linear"):
         for loss in (logistic, COLUMNS[1]):
-            yield from group(mechanism, loss, (OPPOSITE, FAR), sampled=(FAR,))
-    yield from group("gaussian", logistic, (OPPOSITE, FAR), sampled=(FAR,))
+            yield from rows(mechanism, loss, (OPPOSITE, FAR), sampled=(FAR,))
+    yield from rows("gaussian", logistic, (OPPOSITE, FAR), sampled=(FAR,))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from cvxqop.audit.call import Call
-from cvxqop.audit.neighbours import Loss, Pair
+from cvxqop.audit.neighbours import PAIRS, Loss, Pair
 
-__all__ = ["DELTA", "EPSILON", "Row"]
+__all__ = ["ALONE", "DELTA", "EPSILON", "FAR", "OPPOSITE", "PAIR", "PLANE", "Row", "group"]
 
 EPSILON, DELTA = 2.0, 0.01
 """What every row claims."""
+PAIR = {pair.name: pair for pair in PAIRS}
+OPPOSITE, FAR, ALONE, PLANE = "opposite", "far beyond the bounds", "n = 1", "orthogonal"
 
 
 @dataclass(frozen=True)
@@ -71,3 +74,34 @@ class Row:
                 **self.options,
             },
         )
+
+
+def group(
+    mechanism: str,
+    loss: Loss,
+    names: Sequence[str],
+    exact: str | None = "solution",
+    sampled: Sequence[str] = (),
+    *,
+    adjacency: str,
+    perturbation: Any = None,
+    thinning: int = 20,
+    **options: Any,
+) -> Iterator[Row]:
+    """The rows of one mechanism for pairs of these names; the law is looked at in the first.
+
+    Parameters
+    ----------
+    mechanism, loss, adjacency, thinning, options
+        As in `Row`; ``perturbation`` is the mechanism of that name unless it is given.
+    names, sampled : sequence of str
+        Names of the pairs, and of those that are sampled.
+    exact : {"loss", "solution"} or None
+        The output whose divergence is integrated; without it solutions are sampled.
+    """
+    for place, name in enumerate(names):
+        output = (exact or "solution") if name in sampled else None
+        yield Row(
+            mechanism, perturbation or mechanism, adjacency, loss, PAIR[name], exact, output,
+            options, law=place == 0, thinning=thinning,
+        )  # fmt: skip

@@ -33,11 +33,7 @@ __all__ = ["FALSE_ALARM", "Finding", "Row", "audit", "rows", "run"]
 FALSE_ALARM = 5e-7
 """Probability, at most, that a suite of sound mechanisms fails: the sum over all of its tests."""
 
-SQUARED = {
-    "wishart": "wishart",
-    "gaussian": "gaussian",
-    "gaussian, 2 stages": Gaussian(stages=2),
-}
+SQUARED = {"wishart": "wishart", "gaussian": "gaussian", "gaussian, 2 stages": Gaussian(stages=2)}
 FLOOR = Wishart(curvature="floor")
 CLIPPED = Linear(clip=1.0)
 PAPER = Wishart(calibration="paper")

@@ -7,8 +7,9 @@ mechanism is attacked where a public term has moved θ to the largest gradients.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from cvxqop.audit.declared_losses import (
     DECLARED_LINE,
@@ -17,16 +18,13 @@ from cvxqop.audit.declared_losses import (
     NO_GUARD,
     TWO_ROWS,
 )
-from cvxqop.audit.neighbours import MULTINOMIAL, PAIRS, Loss
-from cvxqop.audit.row import Row
+from cvxqop.audit.neighbours import MULTINOMIAL, Loss
+from cvxqop.audit.row import ALONE, FAR, OPPOSITE, PAIR, Row, group
 from cvxqop.privacy.wishart.options import Wishart
 
 __all__ = ["pushed", "wide_rows"]
 
-PAIR = {pair.name: pair for pair in PAIRS}
 FEW = Wishart(degrees_of_freedom=3.5)
-OPPOSITE, FAR, ALONE = "opposite", "far beyond the bounds", "n = 1"
-THINNING = 20
 
 
 def wide_rows(adjacency: str) -> Iterator[Row]:
@@ -40,45 +38,22 @@ def wide_rows(adjacency: str) -> Iterator[Row]:
     added = ("aligned",) if adjacency == "add_remove" else ()
     kept = OPPOSITE, *added, ALONE
     clipped = *kept, FAR
-
-    def group(
-        mechanism: str,
-        loss: Loss,
-        radius: float,
-        names: Sequence[str],
-        *,
-        exact: str | None = "solution",
-        sampled: Sequence[str] = (),
-    ) -> Iterator[Row]:
-        for place, name in enumerate(names):
-            yield Row(
-                mechanism,
-                mechanism,
-                adjacency,
-                loss,
-                PAIR[name],
-                exact,
-                (exact or "solution") if name in sampled else None,
-                {"radius": radius},
-                law=place == 0,
-                thinning=THINNING,
-            )
-
-    yield from group("wishart", two, 0.1, clipped)
-    yield from group("gaussian", two, 0.1, (OPPOSITE, FAR), exact=None, sampled=(OPPOSITE, FAR))
-    yield from group("wishart", three, 0.01, clipped, sampled=(FAR,))
+    rows = partial(group, adjacency=adjacency)
+    yield from rows("wishart", two, clipped, radius=0.1)
+    yield from rows("gaussian", two, (OPPOSITE, FAR), None, (OPPOSITE, FAR), radius=0.1)
+    yield from rows("wishart", three, clipped, sampled=(FAR,), radius=0.01)
     for loss in MULTINOMIAL:
-        yield from group("linear", loss, 1.0, (*added, ALONE))
-        yield from group("linear", pushed(loss), 1.0, (OPPOSITE, FAR))
-    yield from group("wishart", line, 0.01, kept)
-    yield from group("wishart", plane, 0.01, kept, sampled=(OPPOSITE,))
+        yield from rows("linear", loss, (*added, ALONE), radius=1.0)
+        yield from rows("linear", pushed(loss), (OPPOSITE, FAR), radius=1.0)
+    yield from rows("wishart", line, kept, radius=0.01)
+    yield from rows("wishart", plane, kept, sampled=(OPPOSITE,), radius=0.01)
     for loss in (line, plane):
-        yield from group("linear", loss, 1.0, (*added, ALONE))
-        yield from group("linear", pushed(loss), 1.0, (OPPOSITE,))
-    yield from group("wishart", DECLARED_QUADRATIC, 0.01, (OPPOSITE,), exact="loss")
-    yield from group("gaussian", DECLARED_QUADRATIC, 0.01, kept, exact="loss", sampled=(OPPOSITE,))
-    yield from group("gaussian", TWO_ROWS, 0.01, kept, exact="loss", sampled=(OPPOSITE,))
-    yield from group("wishart", TWO_ROWS, 0.01, (FAR,), exact="loss")
+        yield from rows("linear", loss, (*added, ALONE), radius=1.0)
+        yield from rows("linear", pushed(loss), (OPPOSITE,), radius=1.0)
+    yield from rows("wishart", DECLARED_QUADRATIC, (OPPOSITE,), "loss", radius=0.01)
+    yield from rows("gaussian", DECLARED_QUADRATIC, kept, "loss", (OPPOSITE,), radius=0.01)
+    yield from rows("gaussian", TWO_ROWS, kept, "loss", (OPPOSITE,), radius=0.01)
+    yield from rows("wishart", TWO_ROWS, (FAR,), "loss", radius=0.01)
     pair = PAIR[ALONE if added else "zero record"]
     yield Row("wishart, m = 3.5", FEW, adjacency, NO_GUARD, pair, "loss", None)
 

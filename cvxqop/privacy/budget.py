@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NoReturn, Self
@@ -13,41 +12,16 @@ from typing import Any, NoReturn, Self
 from cvxqop.errors import BudgetError, OptionError
 from cvxqop.privacy import ledger
 from cvxqop.privacy.accounting.composition import Composed, Curve, compose
-from cvxqop.privacy.accounting.profile import check_privacy, gaussian_mu, gaussian_profile
+from cvxqop.privacy.accounting.profile import check_privacy, gaussian_mu
+from cvxqop.privacy.charges import Charge, curves_together, exact_sum, simple_delta
 from cvxqop.privacy.curves import curves_of
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.privacy.wishart.ensemble import Adjacency
 
-__all__ = ["Budget", "Charge", "Remaining"]
+__all__ = ["Budget", "Remaining"]
 
 LARGEST_NUMERIC = 100.0
 """ε up to which profiles are composed numerically."""
-
-
-@dataclass(frozen=True)
-class Charge:
-    """One release in the ledger. All of its numbers are public.
-
-    Attributes
-    ----------
-    label : str
-        What the caller called it.
-    epsilon, delta : float
-        What it was charged for.
-    adjacency : {"replace_one", "add_remove"} or None
-        What neighbouring data sets were; None where the caller did not say.
-    mu : float or None
-        μ of a release that is exactly μ-GDP.
-    curves : tuple of Curve
-        Its profile, for numerical composition; empty where only (ε, δ) is known, or μ.
-    """
-
-    label: str
-    epsilon: float
-    delta: float
-    adjacency: Adjacency | None = None
-    mu: float | None = None
-    curves: tuple[Curve, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -175,7 +149,7 @@ class Budget:
                         f"{charge.adjacency!r} does not compose with them. Keep two budgets."
                     )
             after = (*self._history, charge)
-            if _simple(after, self._epsilon) > self._delta and (
+            if simple_delta(after, self._epsilon) > self._delta and (
                 self._total(after, self._epsilon) > self._delta
             ):
                 raise BudgetError(self._refusal(charge))
@@ -233,11 +207,11 @@ class Budget:
 
     def _total(self, history: tuple[Charge, ...], epsilon: float) -> float:
         """The smaller of the simple bound and the numerical composition."""
-        simple = _simple(history, epsilon)
+        simple = simple_delta(history, epsilon)
         if self._epsilon > LARGEST_NUMERIC or not any(charge.curves for charge in history):
             return simple
         if self._composed[0] != history:
-            self._composed = history, compose(_curves(history), self._epsilon)
+            self._composed = history, compose(curves_together(history), self._epsilon)
         composed = self._composed[1]
         assert composed is not None
         return min(simple, composed(epsilon))
@@ -247,8 +221,8 @@ class Budget:
         with self._lock:
             history = self._history
             if not any(charge.curves or charge.mu is not None for charge in history):
-                epsilon = Decimal(repr(self._epsilon)) - _sum(c.epsilon for c in history)
-                delta = Decimal(repr(self._delta)) - _sum(c.delta for c in history)
+                epsilon = Decimal(repr(self._epsilon)) - exact_sum(c.epsilon for c in history)
+                delta = Decimal(repr(self._delta)) - exact_sum(c.delta for c in history)
                 return Remaining(max(float(epsilon), 0.0), max(float(delta), 0.0))
             low, high = 0.0, 1.0  # δ(E − fE) + fD ≤ D
             for _ in range(50):
@@ -300,31 +274,3 @@ class Budget:
 
     def __repr__(self) -> str:
         return f"Budget({self._epsilon:g}, {self._delta:g}), {len(self._history)} release(s)"
-
-
-def _sum(values: Iterable[float]) -> Decimal:
-    """The sum of numbers as they were written: 0.1 + 0.2 is 0.3."""
-    return sum((Decimal(repr(value)) for value in values), Decimal(0))
-
-
-def _simple(history: tuple[Charge, ...], epsilon: float) -> float:
-    """δ_G(ε − Σ ε_i; μ) + Σ δ_i, μ² the sum over the Gaussian releases, i over the others."""
-    others = [charge for charge in history if charge.mu is None]
-    left = Decimal(repr(epsilon)) - _sum(charge.epsilon for charge in others)
-    mu = math.hypot(*(charge.mu for charge in history if charge.mu is not None))
-    gaussian = float(gaussian_profile(float(left), mu * (1.0 + 1e-15)))
-    total = _sum(charge.delta for charge in others)
-    return min(1.0, float(total) if gaussian == 0.0 else (float(total) + gaussian) * (1.0 + 1e-15))
-
-
-def _curves(history: tuple[Charge, ...]) -> list[Curve]:
-    """One curve for all Gaussian releases, those of the others, (ε, δ) where no more is known."""
-    mu = math.hypot(*(charge.mu for charge in history if charge.mu is not None))
-    curves: list[Curve] = []
-    for charge in history:
-        if charge.mu is None:
-            curves += charge.curves or (Curve.basic(charge.epsilon, charge.delta),)
-    if mu > 0.0:
-        width = max(mu * mu, 6.0 * mu)
-        curves.append(Curve.of(lambda e: gaussian_profile(e, mu * (1.0 + 1e-15)), width))
-    return curves

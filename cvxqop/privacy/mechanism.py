@@ -125,6 +125,11 @@ class Sensitivity:
         return bound if self.frobenius is None else min(self.frobenius, bound)
 
     @property
+    def hops(self) -> float:
+        """2 for replace_one, which removes a record and adds another, else 1."""
+        return 2.0 if self.adjacency == "replace_one" else 1.0
+
+    @property
     def guard_sensitivity(self) -> float:
         """Δ_b: how far one record moves the gradient at the anchor (2 G0 for replace_one).
 
@@ -132,8 +137,7 @@ class Sensitivity:
         hops, and this is Δ_b of one hop, G0.
         """
         one_hop = self.quadratic or self.hessian_rank > 1
-        double = self.adjacency == "replace_one" and one_hop
-        return (2.0 if double else 1.0) * self.anchor_gradient
+        return (self.hops if one_hop else 1.0) * self.anchor_gradient
 
 
 class Draw(Protocol):
@@ -142,22 +146,18 @@ class Draw(Protocol):
     @property
     def curvature(self) -> Array:
         """S, shape (d, d), exactly symmetric."""
-        ...
 
     @property
     def operator(self) -> Any:
         """S for products and sums: a sparse array where it is a multiple of I, else itself."""
-        ...
 
     @property
     def factor(self) -> Array:
         """A factor of S where S is positive definite: S = factor factor'."""
-        ...
 
     @property
     def guard(self) -> Array:
         """a, shape (D,)."""
-        ...
 
 
 class Mechanism(Protocol):
@@ -166,53 +166,42 @@ class Mechanism(Protocol):
     @property
     def sensitivity(self) -> Sensitivity:
         """The bounds that it was calibrated for."""
-        ...
 
     @property
     def release(self) -> GaussianRelease | None:
         """The release composed with it, where the solve touches records."""
-        ...
 
     @property
     def title(self) -> str:
         """Its name."""
-        ...
 
     @property
     def guard_scale(self) -> float:
         """s_a of the linear guard; 0 where there is none."""
-        ...
 
     @property
     def mean_curvature(self) -> float:
         """The multiple of I that E S is: the ridge that the perturbation amounts to."""
-        ...
 
     @property
     def ridge(self) -> float:
         """The curvature that the mechanism adds, or raises to where it adds none in the mean."""
-        ...
 
     @property
     def gdp_mu(self) -> float | None:
         """μ where the mechanism is exactly μ-GDP, so that its releases compose exactly."""
-        ...
 
     def profile(self, epsilon: npt.ArrayLike) -> Array:
         """δ(ε), rounded up."""
-        ...
 
     def excess_risk_bound(self, radius: float) -> float:
         """Bound on E J(θ_pert) − J(θ̂) for ‖θ̂ − θ0‖ ≤ radius, exact solve."""
-        ...
 
     def predicted_risk(self, radius: float, curvature: float) -> float:
         """Prediction of the same for data of curvature hI; compares mechanisms, is no bound."""
-        ...
 
     def draw(self, noise: Noise) -> Draw:
         """One draw of (S, a) from a fresh stream."""
-        ...
 
     def repair(self, hessian: Array, gradients: Sequence[Array]) -> Array:
         """The curvature that the solver sees, from what has been released: post-processing.
@@ -221,20 +210,16 @@ class Mechanism(Protocol):
         stages so far, the present one last. The result is positive definite where a mechanism
         needs a repair, and H̃ itself where it does not.
         """
-        ...
 
     @property
     def grids(self) -> tuple[Grid, ...]:
         """The public grids of H̃ and of the gradient of each stage, where they are released."""
-        ...
 
     def describe(self) -> dict[str, Any]:
         """The public numbers, for plans and solutions."""
-        ...
 
     def summary(self) -> tuple[tuple[str, str], ...]:
         """The same for people: (heading, text) of each line."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,9 @@ class Noise(Protocol):
 
     def standard_normal(self, size: int | tuple[int, ...]) -> Array:
         """Independent N(0, 1) variates of the given shape."""
-        ...
 
     def chisquare(self, df: npt.ArrayLike) -> Array:
         """One χ² variate for each (real, positive) number of degrees of freedom."""
-        ...
 
 
 class SecureNoise:

@@ -51,14 +51,18 @@ class GaussianRelease:
         return cls(accuracy, scale * (1.0 + 2.0**-50))
 
     @classmethod
-    def beside(cls, accuracy: float, epsilon: float, delta: float) -> GaussianRelease:
+    def beside(cls, accuracy: float | None, epsilon: float, delta: float) -> GaussianRelease | None:
         """The release beside a mechanism that is not Gaussian: of what (ε/2, δ/4) allow, its part.
+
+        None without an accuracy: nothing is then solved on records.
 
         Examples
         --------
         >>> round(GaussianRelease.beside(1e-6, epsilon=2.0, delta=4e-6).mu, 4)
         0.0338
         """
+        if accuracy is None:
+            return None
         mu = gaussian_mu(0.5 * epsilon, max(0.25 * delta, 1e-300))
         return cls.of(accuracy, mu / RELEASE_PART)
 

@@ -103,7 +103,8 @@ class Curvature:
         v = np.ones(d) / np.sqrt(d)
         guess = np.inf
         for _ in range(30):
-            w = self._solve(v)
+            half = dtrtrs(self._factor, v, lower=1)[0]
+            w = dtrtrs(self._factor, half, lower=1, trans=1)[0]
             size = float(np.linalg.norm(w))
             v = w / size
             if abs(1.0 / size - guess) <= 0.03 / size:
@@ -120,10 +121,6 @@ class Curvature:
                 continue
             return max(0.0, share * guess - self._rounding)
         return max(0.0, float(np.linalg.eigvalsh(self.M)[0]) - self._rounding)
-
-    def _solve(self, v: Array) -> Array:
-        half = dtrtrs(self._factor, v, lower=1)[0]
-        return np.asarray(dtrtrs(self._factor, half, lower=1, trans=1)[0])
 
     def dual_norm(self, r: Array) -> float:
         """Upper bound on ‖r‖_{M⁻¹}."""

@@ -33,10 +33,7 @@ TIGHT: Mapping[str, Mapping[str, Any]] = {
     "CLARABEL": {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10},
     "OSQP": {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 200_000},
     "SCS": {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iters": 200_000},
-    "HIGHS": {
-        "primal_feasibility_tolerance": 1e-10,
-        "dual_feasibility_tolerance": 1e-10,
-    },
+    "HIGHS": {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     "ECOS": {"abstol": 1e-10, "reltol": 1e-10, "feastol": 1e-10},
     "PIQP": {"eps_abs": 1e-10, "eps_rel": 1e-10},
     "PROXQP": {"eps_abs": 1e-10, "eps_rel": 1e-10},

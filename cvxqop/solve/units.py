@@ -51,6 +51,10 @@ class Rescaled(NamedTuple):
     regulariser: cp.Expression | None
     constraints: list[cp.Constraint]
 
+    def over(self, divisor: float) -> cp.Expression | None:
+        """r / divisor."""
+        return None if self.regulariser is None else self.regulariser * (self.factor / divisor)
+
 
 def rescaled(
     size: float,

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import cvxqop
-from cvxqop.privacy.gaussian.options import CalibratedGaussian
+from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian
 from cvxqop.privacy.linear.options import CalibratedLinear
 
 RNG = np.random.default_rng(3)

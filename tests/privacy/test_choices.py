@@ -3,6 +3,7 @@
 import pytest
 
 from cvxqop.privacy import release, shares, utility
+from cvxqop.privacy.gaussian import calibrated as calibrated_gaussian
 from cvxqop.privacy.gaussian import options as gaussian
 from cvxqop.privacy.gaussian import truncated_choice
 from cvxqop.privacy.gaussian.options import Gaussian
@@ -13,7 +14,7 @@ from cvxqop.privacy.wishart.options import Wishart
 OTHERS = {
     "RELEASE_PART": ((release, gaussian, utility), (2.0, 60.0)),
     "CURVATURE_WEIGHT": ((shares,), (0.01, 20.0)),
-    "STEPS": ((gaussian,), (0.01, 50.0)),
+    "STEPS": ((calibrated_gaussian,), (0.01, 50.0)),
     "TAIL_SHARE": ((truncated_choice,), (0.02, 0.8)),
 }
 

@@ -11,7 +11,8 @@ from scipy.optimize import minimize_scalar
 
 from cvxqop.errors import CalibrationError, OptionError
 from cvxqop.privacy.accounting.profile import gaussian_profile
-from cvxqop.privacy.gaussian.options import CalibratedGaussian, Gaussian
+from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian
+from cvxqop.privacy.gaussian.options import Gaussian
 from cvxqop.privacy.grid import ENLARGED
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.noise import SeededNoise

@@ -11,7 +11,8 @@ from cvxpy.error import SolverError
 
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.solve import solvers
-from cvxqop.solve.engines.conic import check_solver, solve_conic
+from cvxqop.solve.engines.conic import solve_conic
+from cvxqop.solve.engines.conic_checks import check_solver
 from cvxqop.solve.rest.feasibility import ABSOLUTE, RELATIVE, fault
 from cvxqop.solve.smooth.quadratic import Quadratic
 

@@ -4,9 +4,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from cvxqop.errors import AccuracyError
-from cvxqop.solve.engines import stotos
-from cvxqop.solve.engines.released import quickest, solve_quickly
+from cvxqop.solve.engines.conic import quickest, solve_conic
+from cvxqop.solve.engines.stotos import solve_stotos
 from cvxqop.solve.smooth.quadratic import Quadratic
 
 D = 12
@@ -31,21 +30,12 @@ def quadratic():
 def test_quickest_is_right(name):
     expected, r, C = RESTS[name]
     f = quadratic()
-    answer, solver = solve_quickly(f, [THETA], r, C, accuracy=1e-8)
-    assert solver == quickest([THETA], r, C) == expected
+    assert quickest([THETA], r, C) == expected
+    if expected == "STOTOS":
+        answer = solve_stotos(f, [THETA], r, C, accuracy=1e-8)
+    else:
+        answer = solve_conic(f, [THETA], r, C, solver=expected)
     step = THETA - f.anchor
     objective = f.g @ step + 0.5 * cp.quad_form(step, cp.psd_wrap(f.H)) + (0 if r is None else r)
     cp.Problem(cp.Minimize(objective), C).solve(solver="CLARABEL")
     np.testing.assert_allclose(answer.theta, THETA.value, atol=1e-5)
-
-
-def test_a_failure_is_made_good_by_another_solver(monkeypatch):
-    def failing(*_, **__):
-        raise AccuracyError("working precision was reached")
-
-    _, r, C = RESTS["lasso"]
-    right, _ = solve_quickly(quadratic(), [THETA], r, C, accuracy=1e-9)
-    monkeypatch.setattr(stotos, "solve_stotos", failing)
-    answer, solver = solve_quickly(quadratic(), [THETA], r, C)
-    assert solver == "CLARABEL"
-    np.testing.assert_allclose(answer.theta, right.theta, atol=1e-7)

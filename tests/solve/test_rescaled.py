@@ -4,7 +4,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from cvxqop.solve.engines.conic import check_solver, solve_conic
+from cvxqop.solve.engines.conic import solve_conic
+from cvxqop.solve.engines.conic_checks import check_solver
 from cvxqop.solve.smooth.quadratic import Quadratic
 from cvxqop.solve.units import power_of_two, rescaled, size_of
 

@@ -15,14 +15,13 @@ second term. What Theorem 8 needs of N (theory §4).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from cvxqop.privacy.accounting.quadrature import converged, panel_integrals
+from cvxqop.privacy.accounting.quadrature import panel_integrals, settled
 
 __all__ = ["edge", "eigenvalue_tail", "log_density", "simple_tail"]
 
@@ -128,11 +127,5 @@ def eigenvalue_tail(t: float, dimension: int, upper: float = math.inf) -> float:
         return np.exp(log_density(x, dimension) - shift)
 
     width = (top - t) if upper < math.inf else 1.0 / rate
-    value = _settled(lambda n: panel_integrals(integrand, edges, n) / width)
+    value = settled(lambda n: panel_integrals(integrand, edges, n) / width)
     return min(whole, math.exp(shift) * value * width * SLACK, 1.0)
-
-
-def _settled(rule: Callable[[int], Array]) -> float:
-    """A rule for a number of order one, doubled until it settles, with the last change added."""
-    scale = float(rule(12)[0])
-    return float(converged(lambda n: 0.5 * rule(n) / scale, nodes=12)[0]) * 2.0 * scale

@@ -18,7 +18,7 @@ from cvxqop.errors import CalibrationError
 from cvxqop.privacy.accounting.quadrature import gauss_legendre
 from cvxqop.privacy.accounting.root import approximate_roots
 
-__all__ = ["approximate_mu", "check_privacy", "gaussian_mu", "gaussian_profile"]
+__all__ = ["approximate_mu", "check_privacy", "gaussian_mu", "gaussian_profile", "is_number"]
 
 Array = npt.NDArray[np.float64]
 UNIT_ROUNDOFF = 2.0**-53
@@ -42,6 +42,11 @@ def check_privacy(epsilon: float, delta: float) -> None:
             "number of people concerned; pure privacy (delta = 0) is not offered by any mechanism "
             "of cvxqop."
         )
+
+
+def is_number(value: object) -> bool:
+    """Whether an option is a number, of Python or NumPy, and not True or False."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def gaussian_profile(epsilon: npt.ArrayLike, mu: npt.ArrayLike) -> Array:

@@ -159,3 +159,9 @@ def converged(rule: Callable[[int], Array], nodes: int = 12, tolerance: float = 
         if nodes >= 192 or np.all(error <= tolerance * finer):
             return np.asarray(np.minimum(1.0, finer * (1.0 + tolerance) + error))
         value = finer
+
+
+def settled(rule: Callable[[int], Array]) -> float:
+    """A rule for a number of order one, doubled until it settles, with the last change added."""
+    scale = float(rule(12)[0])
+    return float(converged(lambda n: 0.5 * rule(n) / scale, nodes=12)[0]) * 2.0 * scale

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import gammainc, gammaln
 
-from cvxqop.privacy.accounting.quadrature import converged, gauss_legendre, panel_integrals
+from cvxqop.privacy.accounting.quadrature import gauss_legendre, panel_integrals, settled
 
 __all__ = [
     "edelman_log_constant",
@@ -33,6 +33,7 @@ __all__ = [
 
 Array = npt.NDArray[np.float64]
 
+LEAST, LEVELS = 1e-40, 160
 LARGEST = 3000
 """Largest d for which the one-point density is used."""
 SLACK = 1.0 + 1e-8
@@ -163,9 +164,7 @@ def _log_count(x: float, dimension: int, degrees_of_freedom: float) -> float:
     def integrand(t: Array) -> Array:
         return np.exp(log_eigenvalue_density(t, d, m) - top)
 
-    first = float(panel_integrals(integrand, edges, 12)[0])
-    settled = converged(lambda k: 0.5 * panel_integrals(integrand, edges, k) / first, nodes=12)
-    return top + math.log(2.0 * first * float(settled[0]) * SLACK)
+    return top + math.log(settled(lambda k: panel_integrals(integrand, edges, k)) * SLACK)
 
 
 def smallest_eigenvalue_tail(x: float, dimension: int, degrees_of_freedom: float) -> float:
@@ -239,19 +238,15 @@ def smallest_eigenvalue_quantile(
 
 
 @lru_cache(maxsize=64)
-def smallest_eigenvalue_table(
-    dimension: int, degrees_of_freedom: float, least: float = 1e-40, points: int = 160
-) -> tuple[Array, Array]:
+def smallest_eigenvalue_table(dimension: int, degrees_of_freedom: float) -> tuple[Array, Array]:
     """Levels x and upper bounds on P(λ_min(W) ≤ x), for many levels at the cost of few.
+
+    The levels start where Edelman's bound is LEAST, and end in the bulk.
 
     Parameters
     ----------
     dimension, degrees_of_freedom
         d and m > d + 1.
-    least : float
-        Where the probabilities start, by Edelman's bound; they end in the bulk.
-    points : int
-        Number of levels.
 
     Returns
     -------
@@ -266,11 +261,11 @@ def smallest_eigenvalue_table(
     """
     d, m = dimension, degrees_of_freedom
     q, constant = 0.5 * (m - d + 1.0), edelman_log_constant(d, m)
-    first = 2.0 * lower_gamma_quantile(q, math.log(least) - constant)
+    first = 2.0 * lower_gamma_quantile(q, math.log(LEAST) - constant)
     bulk = max((math.sqrt(m) - math.sqrt(d)) ** 2, 2.0 * first)
-    x = first + (bulk - first) * np.linspace(0.0, 1.0, points)
+    x = first + (bulk - first) * np.linspace(0.0, 1.0, LEVELS)
     if bulk > 50.0 * first:
-        x = np.unique(np.concatenate([np.geomspace(first, bulk, points), x]))
+        x = np.unique(np.concatenate([np.geomspace(first, bulk, LEVELS), x]))
     edelman = np.array([constant + log_lower_gamma(q, 0.5 * t) + 1e-10 for t in x])
     tail = np.exp(np.minimum(edelman, 0.0))
     if d == 1 or d > LARGEST:

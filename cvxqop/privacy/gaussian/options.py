@@ -8,35 +8,23 @@ perturbed quadratic is a Gaussian mechanism: nothing is truncated, and no determ
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cvxqop.errors import CalibrationError, OptionError
-from cvxqop.privacy.accounting.profile import gaussian_mu, gaussian_profile
-from cvxqop.privacy.gaussian.symmetric import SymmetricDraw, repaired, symmetric_noise
+from cvxqop.privacy.accounting.profile import gaussian_mu, is_number
+from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian, curvature_shift, gradient_shifts
 from cvxqop.privacy.gaussian.truncated import CalibratedTruncatedGaussian
 from cvxqop.privacy.gaussian.truncated_choice import calibrate_truncated
-from cvxqop.privacy.grid import ENLARGED, Grid, spacing
 from cvxqop.privacy.mechanism import Sensitivity
-from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.release import RELEASE_PART, GaussianRelease
 from cvxqop.privacy.remembered import remembered
-from cvxqop.privacy.shares import checked_shares, gaussian_shares, quadratic_risk, repair_risk
+from cvxqop.privacy.shares import checked_shares, gaussian_shares
 
-__all__ = ["CalibratedGaussian", "Gaussian"]
-
-Array = npt.NDArray[np.float64]
+__all__ = ["Gaussian"]
 
 CURVATURES = ("floor", "ridge")
-STEPS = 1.3
-"""A step by the noise of a gradient is at most 1/1.3 of a record's gradient over its curvature.
-
-A choice of utility (theory §8): it sets the level of a repair, which is post-processing.
-"""
 MORE = 1.0 + 2.0**-49
 """Noise is multiplied by this, so that rounding never leaves it too small."""
 
@@ -99,7 +87,7 @@ class Gaussian:
         ):
             raise OptionError(f"Gaussian: stages must be an int from 1 to 100, not {self.stages!r}")
         bound = self.residual_bound
-        if bound is not None and not (_is_number(bound) and 0.0 < bound < math.inf):
+        if bound is not None and not (is_number(bound) and 0.0 < bound < math.inf):
             raise OptionError("Gaussian: residual_bound must be positive and finite, or None.")
         if self.shares is not None:
             object.__setattr__(self, "shares", checked_shares(self.shares, self.stages))
@@ -149,8 +137,8 @@ class Gaussian:
             release = GaussianRelease.of(accuracy, total / RELEASE_PART)
             total = math.sqrt(total**2 - release.mu**2)
         bounds = self._residual_bounds(sensitivity)
-        shifts = _gradient_shifts(sensitivity, bounds)
-        E = _curvature_shift(sensitivity)
+        shifts = gradient_shifts(sensitivity, bounds)
+        E = curvature_shift(sensitivity)
         # The error of the gradient grows with its length dk, that of the curvature with d.
         weighed = [math.sqrt(sensitivity.outputs) * shift for shift in shifts]
         shares = gaussian_shares(E, weighed, sensitivity.dimension, radius, self.shares)
@@ -180,220 +168,3 @@ class Gaussian:
         if self.residual_bound is not None:
             return (float(self.residual_bound),) * (self.stages - 1)
         return tuple(offset / (stage + 2.0) for stage in range(2, self.stages + 1))
-
-
-@dataclass(frozen=True)
-class CalibratedGaussian:
-    """A Gaussian ensemble with its noise fixed, for quadratic losses. All numbers are public.
-
-    Its privacy is that of one Gaussian mechanism, exactly:
-
-        μ_tot² = Δ_E²/s² + Σ_j Δ_j²/s_j² (+ μ_rel²),    δ(ε) = δ_G(ε; μ_tot)
-
-    with Δ_E = F, Δ_1 = G0, Δ_j = κ R B'_j for add_remove, and √2 F, 2 G0, 2 κ R B'_j for
-    replace_one; κR = G0/B.
-
-    Attributes
-    ----------
-    sensitivity : Sensitivity
-        The bounds that it was calibrated for.
-    scale : float
-        s: S = s N.
-    guard_scales : tuple of float
-        s_j of each stage; the first is the guard's, 0 where none is needed.
-    residual_bounds : tuple of float
-        B'_2, …, B'_k: residuals are cut to ±B'_j in stage j. Empty for one stage.
-    curvature : {"floor", "ridge"}
-        How :meth:`repair` works.
-    release : GaussianRelease or None
-        The release composed with it, where the solve touches records.
-
-    Examples
-    --------
-    >>> bounds = Sensitivity(
-    ...     dimension=10, smoothness=1.0, anchor_gradient=1.0, quadratic=True,
-    ...     adjacency="add_remove",
-    ... )
-    >>> mechanism = Gaussian().calibrate(1.0, 1e-6, bounds)
-    >>> round(mechanism.gdp_mu, 6), round(mechanism.scale, 3), round(mechanism.guard_scale, 3)
-    (0.236704, 7.203, 5.216)
-    """
-
-    sensitivity: Sensitivity
-    scale: float
-    guard_scales: tuple[float, ...]
-    residual_bounds: tuple[float, ...] = ()
-    curvature: str = "floor"
-    release: GaussianRelease | None = None
-
-    @property
-    def title(self) -> str:
-        """Name of the mechanism."""
-        return "Gaussian quadratic perturbation"
-
-    @property
-    def stages(self) -> int:
-        """Number of times that the gradient is released."""
-        return len(self.guard_scales)
-
-    @property
-    def guard_scale(self) -> float:
-        """s_a, the guard of the first stage."""
-        return self.guard_scales[0]
-
-    @property
-    def gdp_mu(self) -> float:
-        """μ_tot: the mechanism is exactly μ_tot-GDP."""
-        shifts = _gradient_shifts(self.sensitivity, self.residual_bounds)
-        ratios = [_curvature_shift(self.sensitivity) / self.scale]
-        ratios += [b / s for b, s in zip(shifts, self.guard_scales, strict=True) if b > 0.0]
-        ratios += [self.release.mu] if self.release else []
-        return math.hypot(*ratios)
-
-    @property
-    def noise_edge(self) -> float:
-        """s√(2d), the edge of the spectrum of S."""
-        return self.scale * math.sqrt(2.0 * self.sensitivity.dimension)
-
-    def level(self, stage: int = 0) -> float:
-        """The least curvature after the repair, for stage j = 0, 1, …
-
-            max{ s√(2d), 1.3 √d s_j F B/(G0 B'_j) }, from the second stage on half of it
-
-        The second term keeps the noise of the gradient, s_j√d, from moving θ by much more than
-        G0 B'_j/(F B): by what a record's gradient is to its curvature. It exceeds the first only
-        where S has more than its usual share. H̃ may miss a curvature of up to s√(2d), so that half
-        of that is the least with which repeated stages do not grow an error.
-        """
-        s = self.sensitivity
-        level = self.noise_edge
-        if s.anchor_gradient > 0.0:
-            step = s.anchor_gradient / s.frobenius_bound
-            if stage > 0:
-                step *= self.residual_bounds[stage - 1] / (s.offset or 1.0)
-            level = max(level, STEPS * math.sqrt(s.dimension) * self.guard_scales[stage] / step)
-        return 0.5 * level if stage > 0 else level
-
-    @property
-    def mean_curvature(self) -> float:
-        """0: E S = 0, and the repair depends on the released curvature alone."""
-        return 0.0
-
-    @property
-    def ridge(self) -> float:
-        """The mean curvature, or what eigenvalues are raised to where it is zero."""
-        return self.mean_curvature or self.noise_edge
-
-    def profile(self, epsilon: npt.ArrayLike) -> Array:
-        """δ(ε) of this mechanism, every stage included, rounded up."""
-        return gaussian_profile(epsilon, self.gdp_mu)
-
-    def excess_risk_bound(self, radius: float) -> float:
-        """Bound on E J(θ_pert) − J(θ̂) for ‖θ̂ − θ0‖ ≤ radius, exact solve, one stage.
-
-        Rigorous and crude, see :func:`cvxqop.privacy.shares.repair_risk`; ∞ for several stages,
-        where cut residuals leave no bound that does not depend on data.
-        """
-        if self.stages > 1:
-            return math.inf
-        guard = math.sqrt(self.sensitivity.outputs) * self.guard_scale
-        d = self.sensitivity.dimension
-        return repair_risk(self.scale, guard, d, radius, self.level())
-
-    def predicted_risk(self, radius: float, curvature: float) -> float:
-        """Prediction of the risk for data of curvature hI, k = max(h, level of the stage).
-
-        Stage j has the error w_j = ((k − h)² D_j² + ½(d+1) s² D_j² + d s_j²)/k² and the next one
-        starts from it: D_{j+1} = min(D_j, √w_j). The prediction is ½ h w of the last stage, and
-        supposes that cutting residuals does no harm.
-        """
-        d, distance = self.sensitivity.dimension, radius
-        for stage, guard_scale in enumerate(self.guard_scales):
-            k = max(curvature, self.level(stage))
-            guard = math.sqrt(self.sensitivity.outputs) * guard_scale
-            size = quadratic_risk(self.scale, guard, d, distance)
-            error = (size + ((k - curvature) * distance) ** 2) / k**2
-            distance = min(distance, math.sqrt(error))
-        return 0.5 * curvature * error
-
-    def draw(self, noise: Noise) -> SymmetricDraw:
-        """One draw of S and of every stage's guard from a fresh stream."""
-        D = self.sensitivity.parameters
-        S = self.scale * symmetric_noise(noise, self.sensitivity.dimension)
-        guards = tuple(
-            s * noise.standard_normal(D) if s > 0.0 else np.zeros(D) for s in self.guard_scales
-        )
-        return SymmetricDraw(S, guards)
-
-    @property
-    def grids(self) -> tuple[Grid, ...]:
-        """The public grids of H̃ and of g̃ in each stage; :attr:`gdp_mu` accounts for them."""
-        s = self.sensitivity
-        shifts = _gradient_shifts(s, self.residual_bounds)
-        curvature = spacing(
-            math.sqrt(0.5) * self.scale, s.frobenius_bound, s.dimension * s.dimension
-        )
-        gradients = (
-            Grid(spacing(scale, shift, s.parameters))
-            for scale, shift in zip(self.guard_scales, shifts, strict=True)
-        )
-        return Grid(curvature), *gradients
-
-    def repair(self, hessian: Array, gradients: Sequence[Array]) -> Array:
-        """The released curvature H̃, shape (D, D), with every eigenvalue at the level or above.
-
-        Post-processing of what has been released. Symmetric. Of the gradients only their number
-        counts, which says what stage it is.
-        """
-        return repaired(hessian, self.level(len(gradients) - 1), self.curvature)
-
-    def describe(self) -> dict[str, Any]:
-        """The public numbers, for plans and solutions."""
-        return {
-            "ensemble": "gaussian",
-            "calibration": "exact",
-            "scale": self.scale,
-            "guard_scale": self.guard_scale,
-            "guard_scales": list(self.guard_scales),
-            "residual_bounds": list(self.residual_bounds),
-            "curvature": self.curvature,
-            "noise_edge": self.noise_edge,
-            "levels": [self.level(stage) for stage in range(self.stages)],
-            "mean_curvature": self.mean_curvature,
-            "mu": self.gdp_mu,
-            "release_scale": self.release.scale if self.release else 0.0,
-        }
-
-    def summary(self) -> tuple[tuple[str, str], ...]:
-        """The noise in words: (heading, text) of each line."""
-        repair = {"floor": "eigenvalues raised to", "ridge": "ridge until every eigenvalue is at"}
-        guards = ", ".join(f"{s:.6g}" for s in self.guard_scales if s > 0.0)
-        lines = [
-            ("mechanism", f"{self.title}, S = sN, μ-GDP with μ = {self.gdp_mu:.6g}"),
-            ("noise", f"s = {self.scale:.6g}, {f'guard {guards}' if guards else 'no guard'}"),
-            (
-                "curvature",
-                f"{repair[self.curvature]} the level of the noise, {self.level():.6g}",
-            ),
-        ]
-        if self.residual_bounds:
-            cuts = ", ".join(f"{bound:.3g}" for bound in self.residual_bounds)
-            lines.append(("stages", f"{self.stages}, residuals cut to ± {cuts}"))
-        return tuple(lines)
-
-
-def _curvature_shift(sensitivity: Sensitivity) -> float:
-    """Δ_E: F for add_remove, √2 F for replace_one (tr AA' ≥ 0 for two Hessians), on the grid."""
-    double = sensitivity.adjacency == "replace_one"
-    return sensitivity.frobenius_bound * (math.sqrt(2.0) if double else 1.0) * ENLARGED
-
-
-def _gradient_shifts(sensitivity: Sensitivity, bounds: tuple[float, ...]) -> tuple[float, ...]:
-    """Δ_1, …, Δ_k: G0 and κRB'_j, twice as much for replace_one, on the grid."""
-    double = 2.0 if sensitivity.adjacency == "replace_one" else 1.0
-    first = double * sensitivity.anchor_gradient * ENLARGED
-    return (first, *(first * (bound / (sensitivity.offset or 1.0)) for bound in bounds))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

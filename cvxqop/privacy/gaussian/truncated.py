@@ -14,7 +14,6 @@ one integral of the density of eigenvalues (:mod:`cvxqop.privacy.accounting.osci
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,11 +26,10 @@ from cvxqop.privacy.accounting.oscillator import LARGEST, eigenvalue_tail
 from cvxqop.privacy.accounting.profile import gaussian_profile
 from cvxqop.privacy.accounting.quadrature import converged
 from cvxqop.privacy.gaussian.symmetric import SymmetricDraw, symmetric_noise
-from cvxqop.privacy.grid import Grid
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.release import GaussianRelease
-from cvxqop.privacy.utility import predicted_risk
+from cvxqop.privacy.ridge import RidgeMechanism
 from cvxqop.privacy.wishart.ensemble import Adjacency
 
 __all__ = ["CalibratedTruncatedGaussian", "shift_profile"]
@@ -97,7 +95,7 @@ def _one_shift(epsilon: Array, mu_curvature: float, mu_linear: float) -> Array:
 
 
 @dataclass(frozen=True)
-class CalibratedTruncatedGaussian:
+class CalibratedTruncatedGaussian(RidgeMechanism):
     """S = μI + sN with a floor under its spectrum, and a guard. All numbers are public.
 
     Attributes
@@ -129,20 +127,14 @@ class CalibratedTruncatedGaussian:
         return "Gaussian quadratic perturbation with a floor"
 
     @property
-    def mean_curvature(self) -> float:
-        """μ: E S is at least μI, and exceeds it by a hair where draws are rejected."""
-        return self.ridge
-
-    @property
-    def gdp_mu(self) -> float | None:
-        """None: the truncation and the determinants are not Gaussian."""
-        return None
+    def spread(self) -> float:
+        """s²(d + 1)/2."""
+        return 0.5 * self.scale**2 * (self.sensitivity.dimension + 1)
 
     @property
     def mu_linear(self) -> float:
         """Guard and release together."""
-        double = 2.0 if self.sensitivity.adjacency == "replace_one" else 1.0
-        moved = double * self.sensitivity.anchor_gradient
+        moved = self.sensitivity.hops * self.sensitivity.anchor_gradient
         release = self.release.mu if self.release else 0.0
         return math.hypot(moved / self.guard_scale if moved > 0.0 else 0.0, release)
 
@@ -164,8 +156,7 @@ class CalibratedTruncatedGaussian:
     def profile(self, epsilon: npt.ArrayLike) -> Array:
         """δ(ε) of this mechanism, rounded up."""
         s = self.sensitivity
-        hops = 2.0 if s.adjacency == "replace_one" else 1.0
-        paid = hops * math.log1p(s.smoothness / self.floor) * (1.0 + 1e-15)
+        paid = s.hops * math.log1p(s.smoothness / self.floor) * (1.0 + 1e-15)
         left = np.asarray(epsilon, dtype=np.float64) - paid
         moved = shift_profile(left, s.frobenius_bound / self.scale, self.mu_linear, s.adjacency)
         kept = max(1.0 - self.rejection, 1e-300)
@@ -184,19 +175,6 @@ class CalibratedTruncatedGaussian:
         inverse = d * min(1.0 / self.floor, 1.0 / self.ridge + spread)
         return 0.5 * radius**2 * mean + 0.5 * self.guard_scale**2 * inverse
 
-    def predicted_risk(self, radius: float, curvature: float) -> float:
-        """Prediction of the risk, see :func:`cvxqop.privacy.utility.predicted_risk`."""
-        d = self.sensitivity.dimension
-        spread = 0.5 * self.scale**2 * (d + 1)
-        return predicted_risk(
-            ridge=self.ridge,
-            spread=spread,
-            guard_scale=self.guard_scale,
-            dimension=d,
-            radius=radius,
-            curvature=curvature,
-        )
-
     def draw(self, noise: Noise) -> SymmetricDraw:
         """One draw of (S, a) from a fresh stream, by rejection."""
         d = self.sensitivity.dimension
@@ -208,15 +186,6 @@ class CalibratedTruncatedGaussian:
         scale = self.guard_scale
         guard = scale * noise.standard_normal(d) if scale > 0.0 else np.zeros(d)
         return SymmetricDraw(S, (guard,))
-
-    @property
-    def grids(self) -> tuple[Grid, ...]:
-        """None: no quadratic is released."""
-        return ()
-
-    def repair(self, hessian: Array, gradients: Sequence[Array]) -> Array:
-        """H̃ as it is: S is positive definite."""
-        return hessian
 
     def describe(self) -> dict[str, Any]:
         """The public numbers, for plans and solutions."""

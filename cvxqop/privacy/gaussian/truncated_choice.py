@@ -64,15 +64,13 @@ def calibrate_truncated(
             "Gaussian: losses that are not quadratic need the GLM form, one row a record "
             f"(rank up to {sensitivity.hessian_rank} here); use the Wishart ensemble."
         )
-    release = None
-    if accuracy is not None:
-        release = GaussianRelease.beside(accuracy, epsilon, delta)
-    hops = 2.0 if sensitivity.adjacency == "replace_one" else 1.0
-    floor, share = _choose(epsilon, delta, sensitivity, radius, release.mu if release else 0.0)
+    release = GaussianRelease.beside(accuracy, epsilon, delta)
+    hops = sensitivity.hops
+    release_mu = release.mu if release else 0.0
+    floor, share = _choose(epsilon, delta, sensitivity, radius, release_mu)
     left = epsilon - hops * math.log1p(sensitivity.smoothness / floor) * (1.0 + 1e-15)
     moved = hops * sensitivity.anchor_gradient
     F = sensitivity.frobenius_bound
-    release_mu = release.mu if release else 0.0
 
     def excess(log_mu: float) -> float:
         mu = math.exp(log_mu)
@@ -121,8 +119,7 @@ def _choose(
 ) -> tuple[float, float]:
     """c0 and the share of μ² that goes to the curvature, by a grid on the utility bound."""
     d, L, F = sensitivity.dimension, sensitivity.smoothness, sensitivity.frobenius_bound
-    replaced = sensitivity.adjacency == "replace_one"
-    hops = 2.0 if replaced else 1.0
+    hops = sensitivity.hops
     moved = hops * sensitivity.anchor_gradient
     shares = np.linspace(0.04, 0.96, 24) if moved > 0.0 else np.ones(1)
     parts = np.concatenate([np.geomspace(0.01, 0.1, 5), np.linspace(0.15, 0.95, 17)])
@@ -132,7 +129,7 @@ def _choose(
     floor, left = floor[left > 0.02 * epsilon, None], left[left > 0.02 * epsilon]
     total = approximate_mu(left, max(0.5 * (1.0 - TAIL_SHARE) * delta, 1e-300))
     room = np.sqrt(np.maximum(total**2 - release_mu**2, 0.01 * total**2))[:, None]
-    scales = F * (math.sqrt(2.0) if replaced else 1.0) / (room * np.sqrt(shares))
+    scales = F * math.sqrt(hops) / (room * np.sqrt(shares))
     # The steps depend on the width of an interval alone: they are looked up.
     widths = L / np.geomspace(scales.max(), scales.min(), 40)
     tail = _tail_table(d)

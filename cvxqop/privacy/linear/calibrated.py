@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop.privacy.grid import Grid
 from cvxqop.privacy.linear.profile import linear_profile
 from cvxqop.privacy.mechanism import RidgeDraw, Sensitivity
 from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.release import GaussianRelease
-from cvxqop.privacy.utility import predicted_risk
+from cvxqop.privacy.ridge import RidgeMechanism
 
 __all__ = ["CalibratedLinear"]
 
@@ -23,7 +21,7 @@ Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class CalibratedLinear:
+class CalibratedLinear(RidgeMechanism):
     """Linear objective perturbation with its noise fixed. All of its numbers are public.
 
     Attributes
@@ -58,38 +56,24 @@ class CalibratedLinear:
         return "linear objective perturbation"
 
     @property
-    def mean_curvature(self) -> float:
-        """μ, the ridge."""
-        return self.ridge
-
-    @property
-    def gdp_mu(self) -> float | None:
-        """None: the determinants are not Gaussian."""
-        return None
-
-    @property
     def freedom(self) -> int:
         """Dimension of the space in which the direction of the shift may depend on the output."""
         s = self.sensitivity
         held = 1 if s.hessian_rank == 1 else s.gradient_range
         if held is None:
             return s.dimension
-        return min(s.dimension, 2 * held if self._replaced else held)
+        return min(s.dimension, int(s.hops) * held)
 
     @property
     def shift(self) -> float:
         """Largest change of a: G for add_remove, 2G for replace_one."""
-        return (2.0 if self._replaced else 1.0) * self.gradient
+        return self.sensitivity.hops * self.gradient
 
     @property
     def paid(self) -> float:
         """ρ log(1 + L/μ), what the determinants take from ε."""
         s = self.sensitivity
         return s.hessian_rank * math.log1p(s.smoothness / self.ridge) * (1.0 + 2.0**-50)
-
-    @property
-    def _replaced(self) -> bool:
-        return self.sensitivity.adjacency == "replace_one"
 
     def profile(self, epsilon: npt.ArrayLike) -> Array:
         """δ(ε) of this mechanism, rounded up."""
@@ -110,31 +94,10 @@ class CalibratedLinear:
             0.5 * self.guard_scale**2 * self.sensitivity.dimension / self.ridge
         )
 
-    def predicted_risk(self, radius: float, curvature: float) -> float:
-        """Prediction of the risk, see :func:`cvxqop.privacy.utility.predicted_risk`."""
-        d = self.sensitivity.dimension
-        return predicted_risk(
-            ridge=self.ridge,
-            spread=0.0,
-            guard_scale=self.guard_scale,
-            dimension=d,
-            radius=radius,
-            curvature=curvature,
-        )
-
     def draw(self, noise: Noise) -> RidgeDraw:
         """S = μI, and a from a fresh stream."""
         d = self.sensitivity.dimension
         return RidgeDraw(self.ridge, d, self.guard_scale * noise.standard_normal(d))
-
-    @property
-    def grids(self) -> tuple[Grid, ...]:
-        """None: no quadratic is released."""
-        return ()
-
-    def repair(self, hessian: Array, gradients: Sequence[Array]) -> Array:
-        """H̃ as it is: S is positive definite."""
-        return hessian
 
     def describe(self) -> dict[str, Any]:
         """The public numbers, for plans and solutions."""

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.errors import CalibrationError, OptionError
-from cvxqop.privacy.accounting.profile import check_privacy
+from cvxqop.privacy.accounting.profile import check_privacy, is_number
 from cvxqop.privacy.linear.calibrated import CalibratedLinear
 from cvxqop.privacy.linear.profile import approximate_shift, largest_shift
 from cvxqop.privacy.mechanism import Sensitivity
@@ -80,16 +80,9 @@ class Linear:
     """Its accounting is that of the whole Hessian of all outputs."""
 
     def __post_init__(self) -> None:
-        named = isinstance(self.clip, str) and self.clip == "anchor"
-        if (
-            not named
-            and self.clip is not None
-            and (
-                isinstance(self.clip, bool)
-                or not isinstance(self.clip, int | float | np.integer | np.floating)
-                or not 0.0 < self.clip < math.inf
-            )
-        ):
+        clip: Any = self.clip
+        named = clip is None or (isinstance(clip, str) and clip == "anchor")
+        if not named and not (is_number(clip) and 0.0 < clip < math.inf):
             raise OptionError(
                 f"Linear: clip must be a positive and finite number, or 'anchor', not "
                 f"{self.clip!r}. It is the largest norm that the gradient of one record may have; "
@@ -163,14 +156,12 @@ class Linear:
         classic = self.calibration == "classic"
         if classic and sensitivity.hessian_rank != 1:
             raise CalibrationError("Linear: 'classic' holds for losses of GLM form only.")
-        release = None
-        if accuracy is not None:
-            release = GaussianRelease.beside(accuracy, epsilon, delta)
+        release = GaussianRelease.beside(accuracy, epsilon, delta)
         start = CalibratedLinear(sensitivity, float(G), 1.0, 1.0, release, clip, self.calibration)
         if not classic:
             return _exact(start, epsilon, delta, radius)
-        double = 2.0 if sensitivity.adjacency == "replace_one" else 1.0
         ridge = 2.0 * sensitivity.smoothness / epsilon * UP
+        double = sensitivity.hops
         scale = double * G * math.sqrt(8.0 * math.log(2.0 / delta) + 4.0 * epsilon) / epsilon * UP
         found = replace(start, ridge=ridge, guard_scale=scale)
         while float(found.profile(epsilon)) > delta:

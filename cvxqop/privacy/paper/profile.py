@@ -61,11 +61,6 @@ class PaperConstants:
     delta: float
     as_published: bool
 
-    @property
-    def usable(self) -> bool:
-        """Whether a mechanism may be calibrated by these numbers."""
-        return not self.as_published
-
     def require_usable(self) -> None:
         """Refuse the numbers of the published code.
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from cvxqop.errors import CalibrationError, OptionError
+from cvxqop.privacy.accounting.profile import is_number
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.paper.calibration import calibrate_paper, checked_split
 from cvxqop.privacy.release import GaussianRelease
@@ -73,11 +72,7 @@ class Wishart:
 
     def __post_init__(self) -> None:
         m = self.degrees_of_freedom
-        if m is not None and (
-            isinstance(m, bool)
-            or not isinstance(m, int | float | np.integer | np.floating)
-            or not math.isfinite(m)
-        ):
+        if m is not None and not (is_number(m) and math.isfinite(m)):
             raise OptionError("Wishart: degrees_of_freedom must be a finite number or None.")
         if self.calibration not in ("exact", "paper"):
             raise OptionError(

@@ -73,7 +73,7 @@ def _seen(sensitivity: Sensitivity, degrees_of_freedom: float) -> tuple[int, flo
     held = s.hessian_rank if s.quadratic else s.hessian_range
     if held is None:
         return s.dimension, degrees_of_freedom
-    q = min(s.dimension, held * (2 if s.adjacency == "replace_one" else 1))
+    q = min(s.dimension, held * int(s.hops))
     return q, degrees_of_freedom - s.dimension + q
 
 
@@ -112,9 +112,7 @@ def calibrate_spectral(
         raise CalibrationError(
             f"hessian_rank = {sensitivity.hessian_rank} must lie between 1 and the dimension {d}."
         )
-    release = None
-    if accuracy is not None:
-        release = GaussianRelease.beside(accuracy, epsilon, delta)
+    release = GaussianRelease.beside(accuracy, epsilon, delta)
     moved = sensitivity.guard_sensitivity
 
     def at(m: float, edelman: bool) -> spectral.SpectralShares:

@@ -14,7 +14,7 @@ from cvxqop.solve.cones.engine import solve_over_cones
 from cvxqop.solve.cones.program import Program
 from cvxqop.solve.cones.solvers import cone_problem
 from cvxqop.solve.cones.standard_form import standard_form
-from cvxqop.solve.engines import conic
+from cvxqop.solve.engines import conic, conic_checks
 from cvxqop.solve.rest.quadratic_terms import quadratic_terms
 from cvxqop.solve.smooth.quadratic import Quadratic
 from cvxqop.solve.solvers import compiles, installed
@@ -68,12 +68,12 @@ def check_cone_engine(
     """
     name = solver or conic.default_solver(variables, regulariser, constraints)
     rest = (variables, regulariser, constraints)
-    conic.check_solver("CLARABEL", {}, *rest, size=size, curvature=curvature)
+    conic_checks.check_solver("CLARABEL", {}, *rest, size=size, curvature=curvature)
     remainder = quadratic_terms(variables, regulariser).remainder
     program = Program.of(standard_form(variables, remainder, constraints, size))
     _check_cones(name, program)
     if name != "CLARABEL" or options:
-        conic.check_solver(name, dict(options), *rest, size=size, curvature=curvature)
+        conic_checks.check_solver(name, dict(options), *rest, size=size, curvature=curvature)
     least = _least_accuracy(program)
     if accuracy < least:
         raise OptionError(

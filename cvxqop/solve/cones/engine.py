@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -21,7 +20,7 @@ from cvxqop.solve.cones.program import Program
 from cvxqop.solve.cones.solvers import ConeSolution, run_clarabel, run_cvxpy
 from cvxqop.solve.cones.standard_form import standard_form
 from cvxqop.solve.engines import conic
-from cvxqop.solve.engines.monitor import Goal, Monitor, PrecisionError, failure
+from cvxqop.solve.engines.monitor import Goal, Monitor, failure, with_less_rounding
 from cvxqop.solve.engines.proximal_newton import Inner, minimise_over_cones
 from cvxqop.solve.rest.feasibility import domain
 from cvxqop.solve.rest.prox import NotSplittable, split
@@ -104,13 +103,9 @@ def solve_over_cones(
     monitor = Monitor(max_iter, time_limit, progress)
     goal = Goal(accuracy)
     try:
-        found = minimise_over_cones(smooth, program, inner, goal, monitor, curvature)
-    except PrecisionError:
-        if not isinstance(smooth, FiniteSum) or smooth.fine:
-            raise
-        # The same draw, with less rounding.
-        fine = replace(smooth, fine=True, _sizes=[])
-        found = minimise_over_cones(fine, program, inner, goal, monitor, curvature)
+        found = with_less_rounding(
+            lambda f: minimise_over_cones(f, program, inner, goal, monitor, curvature), smooth
+        )
     finally:
         monitor.close()
     certificate = found.certificate

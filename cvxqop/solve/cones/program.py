@@ -26,9 +26,9 @@ import scipy.linalg as sla
 import scipy.sparse as sp
 
 from cvxqop.errors import OptionError
+from cvxqop.solve.cones.centres import dual_centre, primal_centre
 from cvxqop.solve.cones.cones import Cones
 from cvxqop.solve.cones.exponential_cone import LONG_EPS
-from cvxqop.solve.cones.solvers import run_clarabel
 from cvxqop.solve.cones.standard_form import StandardForm
 from cvxqop.solve.smooth.quadratic import EPS
 
@@ -38,10 +38,7 @@ Array = npt.NDArray[np.float64]
 Vector = npt.NDArray[Any]
 
 LONG = np.longdouble
-FAR = 100.0
 IDLE = 1e-13
-FARTHEST = 1e-6
-"""Weight of ½‖x‖² in the search for a centre, so that it exists in unbounded sets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,48 +199,16 @@ class Program:
     @cached_property
     def centre(self) -> tuple[Vector, float]:
         """x̄ with b − Ax̄ farthest inside of K, up to one unit, and its distance to the equations."""
-        form, cones = self.form, self.cones
-        N = form.A.shape[1]
-        e = sp.csc_array(cones.centre[:, None])
-        last = sp.csc_array(([1.0], ([0], [N])), shape=(1, N + 1))
-        A = sp.vstack([sp.hstack([form.A, e]), last], format="csc")
-        P = sp.diags_array(np.append(np.full(N, FARTHEST), 0.0), format="csc")
-        found = run_clarabel(
-            P, np.append(np.zeros(N), -1.0), A, np.append(form.b / form.unit, 1.0), cones, extra=1
-        )
-        return self._on_equations(form.unit * found.x[:N])
+        return self._on_equations(primal_centre(self.form))
 
     @cached_property
     def dual_centre(self) -> tuple[Vector, float]:
-        """ȳ with A_v'ȳ = −c_v farthest inside of K*, up to one unit, and η̄.
-
-        max {d ≤ 1 : y − de ∈ K*, A_v'y = −c_v, |y − de| ≤ R} is dual to
-        min {c_v'v + t + R Σ|p| : p − A_v v ∈ K, t + e'(p − A_v v) = 1, t ≥ 0}; without R the
-        centre may be so far away that its rounding counts.
-        """
-        cones, D, weight = self.cones, self.dimension, self.form.weight
-        e = cones.centre
-        m, n = self.form.A.shape[0], self.form.A.shape[1] - D
-        if n == 0:
-            return weight * e.astype(LONG), 0.0
-        c = self.form.c[D:] / weight
-        nearest = self._columns.correction(c)
-        R = FAR * (1.0 + float(np.abs(nearest).max()))
-        one, Av = sp.eye_array(m, format="csc"), sp.csc_array(self.form.A[:, D:])
-        moved = sp.hstack([Av, -one, one], format="csc")
-        balance = sp.csc_array(-(moved.T @ e)[None, :])
-        A = sp.block_array([[moved, None], [balance, sp.csc_array([[1.0]])]])
-        A = sp.vstack([A, -sp.eye_array(2 * m + 1, n + 2 * m + 1, k=n)], format="csc")
-        found = run_clarabel(
-            sp.csc_array((n + 2 * m + 1, n + 2 * m + 1)),
-            np.concatenate([c, np.full(2 * m, R), [1.0]]),
-            A,
-            np.concatenate([np.zeros(m), [1.0], np.zeros(2 * m + 1)]),
-            cones,
-            equation=True,
-            extra=2 * m + 1,
-        )
-        return self._on_dual_equations(weight * (found.y[:m] - found.y[m] * e))
+        """ȳ with A_v'ȳ = −c_v farthest inside of K*, up to one unit, and η̄."""
+        form, D = self.form, self.dimension
+        if form.A.shape[1] == D:
+            return form.weight * self.cones.centre.astype(LONG), 0.0
+        nearest = self._columns.correction(form.c[D:] / form.weight)
+        return self._on_dual_equations(dual_centre(form, nearest))
 
     @cached_property
     def _primal_radii(self) -> Array:

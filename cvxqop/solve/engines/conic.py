@@ -6,7 +6,6 @@ written into the user's variables, parameters, constraints or problem.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,19 +14,18 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 from cvxpy import settings
-from cvxpy.error import DCPError, SolverError
+from cvxpy.error import SolverError
 
 from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.solve.answer import Answer
 from cvxqop.solve.engines.polish import polished
-from cvxqop.solve.rest.feasibility import check_judged
 from cvxqop.solve.rest.prox import NotSplittable, split
 from cvxqop.solve.smooth.quadratic import Quadratic
-from cvxqop.solve.solvers import TIGHT, Compiled, attempt, check_silent, compiles, installed
+from cvxqop.solve.solvers import TIGHT, attempt, compiles, installed
 from cvxqop.solve.units import Rescaled, power_of_two, rescaled, size_of
 
-__all__ = ["check_feasible", "check_solver", "default_solver", "solve_conic"]
+__all__ = ["default_solver", "quadratic_problem", "quickest", "solve_conic", "stacked"]
 
 Array = npt.NDArray[np.float64]
 
@@ -126,11 +124,11 @@ def _in_units(
     # Powers of two change no digit, and bring θ and the objective to the scale of the tolerances.
     scale = power_of_two(curvature)
     rest = rescaled(size, variables, regulariser, constraints)
-    problem = _problem(
+    problem = quadratic_problem(
         quadratic.H / scale,
         (quadratic.g - quadratic.H @ quadratic.anchor) / (scale * rest.unit),
         rest.variables,
-        _times(rest, scale * rest.unit**2),
+        rest.over(scale * rest.unit**2),
         rest.constraints,
     )
     status, solution = attempt(problem, name, {**TIGHT.get(name, {}), **options})
@@ -169,138 +167,37 @@ def default_solver(
     if "CLARABEL" in installed():
         return "CLARABEL"
     D = sum(v.size for v in variables)
-    problem = _problem(np.eye(D), np.zeros(D), variables, regulariser, constraints)
+    problem = quadratic_problem(np.eye(D), np.zeros(D), variables, regulariser, constraints)
     for name in installed():
         if compiles(problem, name):
             return name
     raise OptionError("solver: no installed CVXPY solver can take this problem") from None
 
 
-def check_solver(
-    solver: str | None,
-    solver_options: Mapping[str, Any] | None,
+def quickest(
     variables: Sequence[cp.Variable],
     regulariser: cp.Expression | None,
     constraints: Sequence[cp.Constraint],
-    *,
-    size: float = 1.0,
-    curvature: float = 1.0,
-) -> None:
-    """Refuse a solver, or options, that cannot work, before any record is touched.
+) -> str:
+    """Name of the quickest solver of a released quadratic form plus the rest.
 
-    The same solver with the same options minimises ½h‖θ‖² + r(θ) over C, which is public; h and
-    the ``size`` of θ are public numbers of the order of those that will occur.
+    STOTOS where r and C act on each coordinate by itself (absolute values, squares, boxes): one
+    Cholesky factor and a few products then do what takes a conic solver minutes for thousands of
+    features. Else that of `default_solver`.
 
-    Raises
-    ------
-    OptionError
-        Unknown or not installed solver, one that cannot take the problem, unknown or bad options.
-    ProblemError
-        The constraints are infeasible, r is nowhere finite, or the rest is not convex.
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> theta = cp.Variable(3)
+    >>> quickest([theta], cp.norm1(theta), [theta >= 0]), quickest([theta], cp.norm(theta), [])
+    ('STOTOS', 'CLARABEL')
     """
-    options = dict(solver_options or {})
-    check_silent(options)
-    if solver is None and not options:
-        check_feasible(variables, regulariser, constraints)
-        return
-    if solver == "CLARABEL" and solver in installed() and not options:
-        # It takes every cone: nothing is to be tried where a point of C is at hand.
-        with contextlib.suppress(NotSplittable):
-            if _has_point(variables, regulariser, constraints):
-                return
-    rest = rescaled(size, variables, regulariser, constraints)
-    divisor = power_of_two(curvature) * rest.unit**2
-    _check_on(solver, options, rest.variables, _times(rest, divisor), rest.constraints)
-
-
-def _check_on(
-    solver: str | None,
-    options: Mapping[str, Any],
-    variables: Sequence[cp.Variable],
-    regulariser: cp.Expression | None,
-    constraints: Sequence[cp.Constraint],
-) -> None:
-    name = solver or default_solver(variables, regulariser, constraints)
-    if name not in installed():
-        raise OptionError(
-            f"solver={name!r} is not installed; installed are {', '.join(installed())}"
-        )
-    D = sum(v.size for v in variables)
-    problem = _problem(np.eye(D), np.zeros(D), variables, regulariser, constraints)
-    _check_convex(problem)
-    check_judged(problem.variables(), regulariser, constraints)
     try:
-        compiled = Compiled.of(problem, name)
-    except Exception:
-        raise OptionError(
-            f"solver={name!r} cannot take this problem: its regulariser or constraints need "
-            "cones that it does not have"
-        ) from None
-    try:
-        status = compiled.solve(options).status
-    except Exception as error:
-        # Nothing private has entered this problem, so the solver's own words may be shown.
-        raise OptionError(f"solver={name!r} refuses solver_options: {error}") from None
-    # Any other status says nothing of the real problem, whose scale is another.
-    if status in (settings.INFEASIBLE, settings.UNBOUNDED):
-        raise ProblemError(
-            "constraints: no point satisfies them and has a finite regulariser, or the regulariser "
-            "is unbounded below (found before any privacy budget was charged)"
-        )
-
-
-def _has_point(
-    variables: Sequence[cp.Variable],
-    regulariser: cp.Expression | None,
-    constraints: Sequence[cp.Constraint],
-) -> bool:
-    """Whether a projection onto C finds a point that is as good as a solver's answer must be.
-
-    Raises
-    ------
-    NotSplittable
-        No projection is known.
-    ProblemError
-        The rest is visibly infeasible, or not convex.
-    """
-    rest = split(variables, regulariser, constraints)
-    theta = np.zeros(rest.dimension)
-    _check_convex(_problem(np.eye(theta.size), theta, variables, regulariser, constraints))
-    found = Answer(rest.project(theta).point, {})
-    return not found.fault(variables, regulariser, constraints)
-
-
-def check_feasible(
-    variables: Sequence[cp.Variable],
-    regulariser: cp.Expression | None,
-    constraints: Sequence[cp.Constraint],
-    *,
-    solver: str | None = None,
-) -> None:
-    """Refuse constraints that no point satisfies, or a regulariser that is nowhere finite.
-
-    Raises
-    ------
-    ProblemError
-        The public rest of the problem has no feasible point, or is not convex.
-    """
-    with contextlib.suppress(NotSplittable):
-        # Reading the sets finds out whether they are empty, and every penalty here is finite.
-        split(variables, regulariser, constraints)
-        return
-    _check_on(solver, {}, variables, regulariser, constraints)
-
-
-def _check_convex(problem: cp.Problem) -> None:
-    try:
-        convex = problem.is_dcp()
-    except DCPError:
-        convex = False
-    if not convex:
-        raise ProblemError(
-            "the public rest of the problem (regulariser and constraints) does not follow CVXPY's "
-            "DCP rules; check expr.is_convex() and constraint.is_dcp() of its terms"
-        ) from None
+        if split(variables, regulariser, constraints).separable:
+            return "STOTOS"
+    except (NotSplittable, ProblemError):
+        pass
+    return default_solver(variables, regulariser, constraints)
 
 
 def stacked(variables: Sequence[cp.Variable]) -> cp.Expression:
@@ -310,7 +207,7 @@ def stacked(variables: Sequence[cp.Variable]) -> cp.Expression:
     return cp.hstack([cp.vec(v, order="F") for v in variables])
 
 
-def _problem(
+def quadratic_problem(
     H: Array,
     linear: Array,
     variables: Sequence[cp.Variable],
@@ -337,8 +234,3 @@ def _answer(rest: Rescaled, solution: Any) -> Answer | None:
         found[v.id] = rest.unit * value.astype(np.float64).reshape(v.shape, order="F")
     theta = np.concatenate([found[v.id].reshape(-1, order="F") for v in rest.variables])
     return Answer(theta, {v: found[own.id] for v, own in rest.auxiliary.items()})
-
-
-def _times(rest: Rescaled, divisor: float) -> cp.Expression | None:
-    """r / divisor."""
-    return None if rest.regulariser is None else rest.regulariser * (rest.factor / divisor)

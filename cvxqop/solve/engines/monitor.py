@@ -6,13 +6,16 @@ import logging
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from cvxqop.errors import AccuracyError
 from cvxqop.solve.certificate import Certificate
+from cvxqop.solve.smooth.finite_sum import FiniteSum
 
 __all__ = ["Goal", "Monitor"]
+
+T = TypeVar("T")
 
 LOG = logging.getLogger("cvxqop.solve")
 
@@ -94,6 +97,22 @@ class Monitor:
 
 class PrecisionError(AccuracyError):
     """Not a limit of the caller but the rounding of the gradient stands before the goal."""
+
+
+def with_less_rounding(solve: Callable[[Any], T], smooth: Any) -> T:
+    """What ``solve`` makes of a function; of the same sum, added up finely, where rounding is met.
+
+    Raises
+    ------
+    AccuracyError
+        As ``solve`` does.
+    """
+    try:
+        return solve(smooth)
+    except PrecisionError:
+        if not isinstance(smooth, FiniteSum) or smooth.fine:
+            raise
+        return solve(replace(smooth, fine=True, _sizes=[]))
 
 
 def failure(reason: str) -> str:

@@ -161,13 +161,7 @@ def largest_eigenvalue(apply: Callable[[Array], Array], size: int) -> float:
 
 
 def _accelerated(
-    form: Form,
-    gradient: Array,
-    centre: Array,
-    rest: Rest,
-    done: Done,
-    max_iter: int,
-    warm: bool,
+    form: Form, gradient: Array, centre: Array, rest: Rest, done: Done, max_iter: int, warm: bool
 ) -> Outcome:
     D = len(centre)
     # A diagonal metric where the prox allows one: badly scaled columns then cost nothing.

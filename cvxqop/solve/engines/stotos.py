@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from cvxqop.errors import AccuracyError, OptionError
 from cvxqop.solve.answer import Answer
 from cvxqop.solve.certificate import Curvature
-from cvxqop.solve.engines.monitor import Goal, Monitor, PrecisionError, failure
+from cvxqop.solve.engines.monitor import Goal, Monitor, PrecisionError, failure, with_less_rounding
 from cvxqop.solve.engines.newton import Certified, minimise_quadratic, minimise_sum
 from cvxqop.solve.engines.quasi_newton import minimise_function
 from cvxqop.solve.engines.stochastic import (
@@ -174,20 +173,11 @@ def solve_stotos(
         return found
 
     try:
-        found = attempt(smooth)
-    except PrecisionError:
-        if not isinstance(smooth, FiniteSum) or smooth.fine:
-            raise
-        # The same draw, with less rounding.
-        found = attempt(replace(smooth, fine=True, _sizes=[]))
+        found = with_less_rounding(attempt, smooth)
     finally:
         monitor.close()
-    return Answer(
-        found.candidate.point,
-        {},
-        found.certificate.distance,
-        found.certificate.gap,
-    )
+    certificate = found.certificate
+    return Answer(found.candidate.point, {}, certificate.distance, certificate.gap)
 
 
 def _run(

@@ -129,7 +129,7 @@ def _points(dimension: int) -> Iterator[Array]:
 
 def _evaluated(expression: cp.Expression, values: dict[int, Array]) -> Array:
     try:
-        return np.asarray(dense(evaluate(expression, values)), dtype=np.float64)
+        return dense(evaluate(expression, values))
     except AttributeError:  # an atom without a numeric value of its own: a support function
         return np.full(expression.shape, np.nan)
 

@@ -15,11 +15,12 @@ import numpy.typing as npt
 
 from cvxqop._cvxpy import SHARED, evaluate, is_leaf, is_linear, is_sparse, kind
 from cvxqop.errors import ProblemError
+from cvxqop.solve.rest.terms import dense
 
 __all__ = ["ABSOLUTE", "ELEMENTWISE", "RELATIVE", "check_judged", "domain", "fault"]
 
 Array = npt.NDArray[np.float64]
-Excess = Callable[..., Array]
+Excess = Callable[..., tuple[Array, Array]]
 
 RELATIVE, ABSOLUTE = 1e-5, 1e-8
 """An answer is feasible if every constraint is violated by RELATIVE times its scale + ABSOLUTE at
@@ -31,9 +32,7 @@ UNKNOWN = "cannot be checked against a constraint"
 
 
 def check_judged(
-    variables: Sequence[cp.Variable],
-    regulariser: cp.Expression | None,
-    constraints: Sequence[Any],
+    variables: Sequence[cp.Variable], regulariser: cp.Expression | None, constraints: Sequence[Any]
 ) -> None:
     """Refuse what no answer could be checked against, before anything is spent.
 
@@ -58,9 +57,7 @@ def check_judged(
 
 
 def fault(
-    values: Mapping[cp.Variable, Any],
-    regulariser: cp.Expression | None,
-    constraints: Sequence[Any],
+    values: Mapping[cp.Variable, Any], regulariser: cp.Expression | None, constraints: Sequence[Any]
 ) -> str:
     """What is wrong with an answer, in words without numbers; empty if nothing is.
 
@@ -113,9 +110,9 @@ def _holds(constraint: Any, values: Mapping[int, Any]) -> bool:
     size = max((float(np.max(np.abs(v), initial=0.0)) for v in values.values()), default=0.0)
     largest = {key: np.full(np.shape(value), size) for key, value in values.items()}
     with np.errstate(all="ignore"):
-        sides = [_dense(evaluate(side, values)) for side in constraint.args]
+        sides = [dense(evaluate(side, values)) for side in constraint.args]
         scales = [
-            _dense(_magnitude(side, largest)) if is_linear(side) else np.abs(value) + size
+            dense(_magnitude(side, largest)) if is_linear(side) else np.abs(value) + size
             for side, value in zip(constraint.args, sides, strict=True)
         ]
         excess, scale = _EXCESS[type(constraint).__name__](constraint, sides, scales)
@@ -131,12 +128,8 @@ def _magnitude(node: Any, largest: Mapping[int, Array]) -> Any:
         return arguments[0]
     sparse = kind(node) == "add" and all(map(is_sparse, arguments))
     if not sparse and kind(node) not in ("matmul", "multiply"):
-        arguments = [_dense(a) for a in arguments]
+        arguments = [dense(a) for a in arguments]
     return node.numeric(arguments)
-
-
-def _dense(value: Any) -> Array:
-    return np.asarray(value.toarray() if is_sparse(value) else value, dtype=np.float64)
 
 
 def _attribute_constraints(variable: cp.Variable) -> list[Any]:
@@ -160,26 +153,6 @@ def _attribute_constraints(variable: cp.Variable) -> list[Any]:
         found += [] if lower is None else [variable >= lower]
         found += [] if upper is None else [variable <= upper]
     return found
-
-
-def _inequality(_: Any, sides: list[Array], scales: list[Array]) -> tuple[Array, Array]:
-    return sides[0] - sides[1], scales[0] + scales[1]
-
-
-def _equality(_: Any, sides: list[Array], scales: list[Array]) -> tuple[Array, Array]:
-    return np.abs(sides[0] - sides[1]), scales[0] + scales[1]
-
-
-def _zero(_: Any, sides: list[Array], scales: list[Array]) -> tuple[Array, Array]:
-    return np.abs(sides[0]), scales[0]
-
-
-def _nonpositive(_: Any, sides: list[Array], scales: list[Array]) -> tuple[Array, Array]:
-    return sides[0], scales[0]
-
-
-def _nonnegative(_: Any, sides: list[Array], scales: list[Array]) -> tuple[Array, Array]:
-    return -sides[0], scales[0]
 
 
 def _semidefinite(_: Any, sides: list[Array], scales: list[Array]) -> tuple[Array, Array]:
@@ -220,29 +193,29 @@ def _power(W: Array, powers: Array, z: Array) -> Array:
 
 
 def _power_3d(cone: Any, sides: list[Array], scales: list[Array]) -> tuple[Array, Array]:
-    W, alpha = np.stack(sides[:2]), _dense(cone.alpha.value).reshape(sides[0].shape)
+    W, alpha = np.stack(sides[:2]), dense(cone.alpha.value).reshape(sides[0].shape)
     powers = np.stack([alpha, 1.0 - alpha])
     return _power(W, powers, sides[2]), np.maximum.reduce(scales)
 
 
 def _power_nd(cone: Any, sides: list[Array], scales: list[Array]) -> tuple[Array, Array]:
-    alpha = _dense(cone.alpha.value)
+    alpha = dense(cone.alpha.value)
     W, S = (np.moveaxis(x, cone.axis, 0) if x.ndim > 1 else x for x in (sides[0], scales[0]))
     powers = np.moveaxis(alpha, cone.axis, 0) if alpha.ndim > 1 else alpha
     z = sides[1].reshape(W.shape[1:], order="F")
     return _power(W, powers, z), np.maximum(S.max(axis=0), scales[1].reshape(z.shape, order="F"))
 
 
-ELEMENTWISE: Mapping[str, Excess | Any] = {
-    "Inequality": _inequality,
-    "Equality": _equality,
-    "Zero": _zero,
-    "NonPos": _nonpositive,
-    "NonNeg": _nonnegative,
+ELEMENTWISE: Mapping[str, Excess] = {
+    "Inequality": lambda _, sides, scales: (sides[0] - sides[1], scales[0] + scales[1]),
+    "Equality": lambda _, sides, scales: (np.abs(sides[0] - sides[1]), scales[0] + scales[1]),
+    "Zero": lambda _, sides, scales: (np.abs(sides[0]), scales[0]),
+    "NonPos": lambda _, sides, scales: (sides[0], scales[0]),
+    "NonNeg": lambda _, sides, scales: (-sides[0], scales[0]),
 }
 """Constraints whose violation is a difference, entry by entry."""
 
-_EXCESS: Mapping[str, Excess | Any] = {
+_EXCESS: Mapping[str, Excess] = {
     **ELEMENTWISE,
     "PSD": _semidefinite,
     "SOC": _second_order,

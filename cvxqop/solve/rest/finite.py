@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
+from cvxqop.solve.rest.terms import dense
 
 __all__ = ["bounded", "check_finite"]
 
@@ -108,7 +109,7 @@ def _check_attribute(variable: cp.Variable) -> None:
     bounds = variable.attributes.get("bounds")
     if bounds is None:
         return
-    low, high = (_value(b) if isinstance(b, cp.Expression) else _dense(b) for b in bounds)
+    low, high = (_value(b) if isinstance(b, cp.Expression) else dense(b) for b in bounds)
     if not (np.all(low < np.inf) and np.all(high > -np.inf)):
         _refuse(f"bounds of the variable {variable.name()}")
 
@@ -117,11 +118,7 @@ def _value(node: Any) -> npt.NDArray[np.float64]:
     """The number or array that a node without variables is; NaN where it is undefined."""
     with np.errstate(all="ignore"):
         value = node.value
-    return _dense(np.nan if value is None else value)
-
-
-def _dense(value: Any) -> npt.NDArray[np.float64]:
-    return np.asarray(value.toarray() if _cvxpy.is_sparse(value) else value, dtype=np.float64)
+    return dense(np.nan if value is None else value)
 
 
 def _refuse(text: str) -> None:

@@ -12,7 +12,14 @@ import numpy.typing as npt
 from cvxqop._cvxpy import kind
 from cvxqop.solve.rest.agreement import Public, agrees
 from cvxqop.solve.rest.rest import Rest
-from cvxqop.solve.rest.terms import NotSplittable, Stack, constant, squared_norm, summands
+from cvxqop.solve.rest.terms import (
+    NotSplittable,
+    Stack,
+    constant,
+    quadratic_form,
+    squared_norm,
+    summands,
+)
 
 __all__ = ["QuadraticTerms", "quadratic_terms"]
 
@@ -71,22 +78,9 @@ def _form(stack: Stack, factor: float, term: Any) -> tuple[Array, Array] | None:
             return np.zeros((stack.dimension, stack.dimension)), slope
         square = squared_norm(term)
         if square is not None:
-            return _square(stack, factor * square[0], square[1], None)
+            return quadratic_form(stack, factor * square[0], square[1])
         if kind(term) == "quad_form" and (P := constant(term.args[1])) is not None:
-            return _square(stack, factor, term.args[0], P)
+            return quadratic_form(stack, factor, term.args[0], P)
     except NotSplittable:
         pass
     return None
-
-
-def _square(
-    stack: Stack, factor: float, argument: Any, P: Array | None
-) -> tuple[Array, Array] | None:
-    affine = stack.affine(argument)
-    A = affine.A.toarray()
-    PA = A if P is None else 0.5 * (P + P.T) @ A
-    Q = 2.0 * factor * (A.T @ PA)
-    Q = 0.5 * (Q + Q.T)
-    if factor < 0.0 or (P is not None and np.linalg.eigvalsh(Q)[0] < -1e-9 * np.linalg.norm(Q)):
-        return None
-    return Q, 2.0 * factor * (PA.T @ affine.b)

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cvxqop.solve.rest.intersection import Placement
 from cvxqop.solve.rest.penalties import NEAR, GroupNorm, NuclearNorm, Placed, soft
-from cvxqop.solve.rest.projections import Placement, Projection
+from cvxqop.solve.rest.projections import Projection
 
 __all__ = ["Candidate", "Rest"]
 

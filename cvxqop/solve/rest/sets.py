@@ -7,23 +7,16 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from cvxqop._cvxpy import exponent, kind
 from cvxqop.errors import ProblemError
-from cvxqop.solve.rest.polyhedron import Polyhedron
+from cvxqop.solve.rest.groups import EMPTY, Groups
+from cvxqop.solve.rest.intersection import Placement
 from cvxqop.solve.rest.projections import (
-    AffineSet,
     Ball,
-    BallInBox,
-    Box,
-    ConvexSet,
-    Intersection,
     L1Ball,
-    Placement,
     SecondOrderCone,
     SemidefiniteCone,
-    Slab,
     SymmetricMatrices,
 )
 from cvxqop.solve.rest.terms import (
@@ -40,7 +33,7 @@ __all__ = ["SetReader"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
 
-EMPTY = "constraints: no point satisfies {}; relax it"
+UNKNOWN = "is a constraint without a known projection"
 
 
 class SetReader:
@@ -88,9 +81,10 @@ class SetReader:
         elif name == "PSD":
             self._semidefinite(constraint)
         elif name == "SOC" and constraint.args[0].size == 1:
-            self._cone(constraint.args[0], constraint.args[1], constraint)
+            bound, x = self.stack.affine(constraint.args[0]), constraint.args[1]
+            self._norm_cone(1.0, x, bound, constraint)
         else:
-            raise NotSplittable(str(name), "is a constraint without a known projection")
+            raise NotSplittable(str(name), UNKNOWN)
 
     def _below_zero(self, expression: Any, constraint: Any) -> None:
         if expression.is_affine():
@@ -113,7 +107,7 @@ class SetReader:
             else:
                 curved.append((factor, term))
         if len(curved) != 1 or curved[0][0] <= 0.0:
-            raise NotSplittable(constraint, "is a constraint without a known projection")
+            raise NotSplittable(constraint, UNKNOWN)
         factor, term = curved[0]
         if np.any(slope):
             if kind(term) == "pnorm" and exponent(term) == 2 and term.axis is None:
@@ -121,7 +115,7 @@ class SetReader:
                     factor, term.args[0], Affine(-slope[None, :], np.array([-b])), constraint
                 )
                 return
-            raise NotSplittable(constraint, "is a constraint without a known projection")
+            raise NotSplittable(constraint, UNKNOWN)
         self._ball(term, -b / factor, constraint)
 
     def _ball(self, term: Any, level: float, constraint: Any) -> None:
@@ -145,7 +139,7 @@ class SetReader:
             self._sets.append(Placement(L1Ball(-shift / scale, level / abs(scale)), index))
             return
         else:
-            raise NotSplittable(constraint, "is a constraint without a known projection")
+            raise NotSplittable(constraint, UNKNOWN)
         self._sets.append(Placement(Ball(-shift / scale, radius / abs(scale)), index))
 
     def _elementwise(self, expression: Any, constraint: Any) -> None:
@@ -160,18 +154,18 @@ class SetReader:
             elif kind(part) == "multiply" and absolute is None and kind(part.args[1]) == "abs":
                 number = np.asarray(part.args[0].value, dtype=np.float64)
                 if number.size > 1 and len(np.unique(number)) > 1:
-                    raise NotSplittable(constraint, "is a constraint without a known projection")
+                    raise NotSplittable(constraint, UNKNOWN)
                 factor, absolute = float(number.flat[0]), part.args[1].args[0]
             else:
-                raise NotSplittable(constraint, "is a constraint without a known projection")
+                raise NotSplittable(constraint, UNKNOWN)
         if absolute is None or factor <= 0.0:
-            raise NotSplittable(constraint, "is a constraint without a known projection")
+            raise NotSplittable(constraint, UNKNOWN)
         level = np.broadcast_to(level, expression.shape).reshape(-1, order="F") / factor
         self._absolute_box(absolute, level, constraint)
 
     def _absolute_box(self, argument: Any, level: Array | float, constraint: Any) -> None:
         if not argument.is_affine():
-            raise NotSplittable(constraint, "is a constraint without a known projection")
+            raise NotSplittable(constraint, UNKNOWN)
         affine = self.stack.affine(argument)
         self._linear(affine.A, -level - affine.b, level - affine.b)
 
@@ -201,9 +195,6 @@ class SetReader:
             raise NotSplittable(constraint, "is a second-order cone of a general linear map")
         shift = np.concatenate([bound.b, factor * affine.b * np.sign(diagonal[1])])
         self._sets.append(Placement(SecondOrderCone(), index, float(scales[0]), shift))
-
-    def _cone(self, t: Any, x: Any, constraint: Any) -> None:
-        self._norm_cone(1.0, x, self.stack.affine(t), constraint)
 
     def _semidefinite(self, constraint: Any) -> None:
         argument = constraint.args[0]
@@ -245,75 +236,8 @@ class SetReader:
 
     def finish(self) -> tuple[Array, Array, tuple[Placement, ...]]:
         """The box, and sets on disjoint coordinates that include it there."""
-        sets = list(self._sets)
-        if self._rows:
-            A = sp.csr_array(sp.vstack([rows for rows, _, _ in self._rows]))
-            low = np.concatenate([ends for _, ends, _ in self._rows])
-            high = np.concatenate([ends for _, _, ends in self._rows])
-            supports = [A.indices[A.indptr[k] : A.indptr[k + 1]] for k in range(len(low))]
-            sets += [self._polyhedral(A[k], low[k], high[k]) for k in _clusters(supports)]
-        placed = []
-        for members in _clusters([s.index for s in sets]):
-            group = [sets[k] for k in members]
-            index = np.unique(np.concatenate([s.index for s in group]))
-            bounded = np.isfinite(self.lower[index]) | np.isfinite(self.upper[index])
-            simple = len(group) == 1 and (
-                not np.any(bounded) or isinstance(group[0].inner, (Slab, Polyhedron))
-            )
-            placed.append(group[0] if simple else self._intersection(group, index))
-        for s in placed:
-            self._check_nonempty(s)
-        return self.lower, self.upper, tuple(placed)
-
-    def _polyhedral(self, A: Any, low: Array, high: Array) -> Placement:
-        index = np.unique(A.indices).astype(np.intp)
-        A = sp.csr_array(A[:, index])
-        lower, upper = self.lower[index], self.upper[index]
-        bounded = np.isfinite(lower) | np.isfinite(upper)
-        inner: ConvexSet
-        if A.shape[0] == 1:
-            a = A.toarray()[0]
-            least = float(np.sum(np.minimum(a * lower, a * upper)))
-            most = float(np.sum(np.maximum(a * lower, a * upper)))
-            rounding = 1e-12 * float(np.sum(np.abs(a))) + 1e-300
-            if low[0] > high[0] or least > high[0] + rounding or most < low[0] - rounding:
-                raise ProblemError(EMPTY.format("a linear constraint within the bounds"))
-            inner = Slab(a, float(low[0]), float(high[0]), lower, upper)
-        elif np.array_equal(low, high) and not np.any(bounded):
-            inner = affine = AffineSet(A.toarray(), low)
-            if not affine.consistent:
-                raise ProblemError(EMPTY.format("the linear equalities together"))
-        else:
-            rows = sp.vstack([A, sp.eye_array(len(index), format="csr")[bounded]], format="csr")
-            inner = Polyhedron(
-                rows,
-                np.concatenate([low, lower[bounded]]),
-                np.concatenate([high, upper[bounded]]),
-            )
-        return Placement(inner, index)
-
-    def _intersection(self, group: list[Placement], index: Index) -> Placement:
-        only = group[0]
-        if len(group) == 1 and isinstance(only.inner, Ball):
-            ball, low, high = only.inner, self.lower[only.index], self.upper[only.index]
-            nearest = np.clip(ball.centre, low, high)
-            if np.linalg.norm(nearest - ball.centre) > ball.radius:
-                raise ProblemError(EMPTY.format("a ball within the bounds"))
-            return Placement(BallInBox(ball.centre, ball.radius, low, high), only.index)
-        position = np.full(self.stack.dimension, -1, dtype=np.intp)
-        position[index] = np.arange(len(index))
-        local = [Placement(s.inner, position[s.index], s.scale, s.shift) for s in group]
-        lower, upper = self.lower[index], self.upper[index]
-        if np.any(np.isfinite(lower) | np.isfinite(upper)):
-            local.append(Placement(Box(lower, upper), np.arange(len(index))))
-        return Placement(Intersection(local, len(index)), index)
-
-    def _check_nonempty(self, placed: Placement) -> None:
-        if isinstance(placed.inner, Intersection):
-            size = len(placed.index)
-            found = placed.project(np.zeros(size))
-            if found.violation > 1e-6 * (1.0 + float(np.linalg.norm(found.point))):
-                raise ProblemError(EMPTY.format("the constraints together"))
+        groups = Groups(self.lower, self.upper)
+        return self.lower, self.upper, groups.of(self._sets, self._rows)
 
 
 def _number(value: Any) -> Array:
@@ -322,19 +246,3 @@ def _number(value: Any) -> Array:
 
 def _repeats(index: Index) -> bool:
     return len(np.unique(index)) < len(index)
-
-
-def _clusters(supports: list[Any]) -> list[list[int]]:
-    """Numbers of the supports, grouped so that different groups share no coordinate."""
-    groups: list[tuple[set[int], list[int]]] = []
-    for k, support in enumerate(supports):
-        merged, members = set(np.asarray(support).tolist()), [k]
-        rest = []
-        for coordinates, numbers in groups:
-            if coordinates & merged:
-                merged |= coordinates
-                members = [*numbers, *members]
-            else:
-                rest.append((coordinates, numbers))
-        groups = [*rest, (merged, sorted(members))]
-    return [numbers for _, numbers in groups]

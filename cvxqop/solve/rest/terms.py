@@ -86,7 +86,7 @@ class Stack:
             if v.id not in self._start:
                 raise NotSplittable(expression, f"contains the auxiliary variable {v.name()}")
         if not found:
-            value = np.asarray(dense(expression.value), dtype=np.float64)
+            value = dense(expression.value)
             b = np.broadcast_to(value, expression.shape).reshape(-1, order="F")
             return Affine(sp.csr_array((len(b), self.dimension)), b)
         # A copy on variables of our own: the user's hold no value and must not get one.
@@ -100,26 +100,25 @@ class Stack:
             block = gradient.get(own[id(v)]) if id(v) in own else None
             shape = (expression.size, v.size)
             parts.append(sp.csr_array(shape) if block is None else _matrix(block, shape))
-        b = np.asarray(dense(copy.value), dtype=np.float64).reshape(-1, order="F")
+        b = dense(copy.value).reshape(-1, order="F")
         return Affine(sp.hstack(parts, format="csr"), b)
 
 
 def _matrix(block: Any, shape: tuple[int, int]) -> Any:
     """CVXPY's gradient is transposed, and a plain number for scalars."""
-    return sp.csr_array(np.asarray(dense(block), dtype=np.float64).reshape(shape[::-1]).T)
+    return sp.csr_array(dense(block).reshape(shape[::-1]).T)
 
 
-def dense(value: Any) -> Any:
-    """A sparse array as a dense one; anything else as it is."""
-    is_sparse: bool = sp.issparse(value)
-    return value.toarray() if is_sparse else value
+def dense(value: Any) -> Array:
+    """A number, an array or a sparse array as an array of doubles."""
+    return np.asarray(value.toarray() if sp.issparse(value) else value, dtype=np.float64)
 
 
 def constant(expression: Any) -> Array | None:
     """Value of an expression without variables, else None."""
     if variables(expression):
         return None
-    return np.asarray(dense(expression.value), dtype=np.float64)
+    return dense(expression.value)
 
 
 def summands(expression: Any, factor: float = 1.0) -> Iterator[tuple[float, Any]]:
@@ -227,3 +226,17 @@ def squared_norm(expression: Any) -> tuple[float, Any] | None:
         if kind(inner) == "power" and exponent(inner) == 2:
             return 1.0, inner.args[0]
     return None
+
+
+def quadratic_form(
+    stack: Stack, factor: float, argument: Any, P: Array | None = None
+) -> tuple[Array, Array] | None:
+    """Q and q of factor · e'Pe for an affine e, P None for I; None where it is not convex."""
+    affine = stack.affine(argument)
+    A = affine.A.toarray()
+    PA = A if P is None else 0.5 * (P + P.T) @ A
+    Q = 2.0 * factor * (A.T @ PA)
+    Q = 0.5 * (Q + Q.T)
+    if factor < 0.0 or (P is not None and np.linalg.eigvalsh(Q)[0] < -1e-9 * np.linalg.norm(Q)):
+        return None
+    return Q, 2.0 * factor * (PA.T @ affine.b)
