@@ -16,6 +16,7 @@ from cvxqop.errors import ProblemError
 from cvxqop.problem.losses.scalar import ScalarLoss, huber, logistic, squared, squared_hinge
 from cvxqop.problem.reading.public import Stacking, affine_map
 from cvxqop.problem.records.blocks import as_records
+from cvxqop.problem.records.dask_arrays import DaskRows
 from cvxqop.problem.records.forms import as_numbers, is_boolean, is_list_of_numbers
 from cvxqop.problem.records.pieces import (
     Column,
@@ -67,6 +68,11 @@ class GLMLoss(Atom):  # type: ignore[misc]
                 raise ProblemError(
                     f"glm_loss: X has shape {self.n, self._width} and y {tuple(target.shape)}; y "
                     "must have one entry a row of X."
+                )
+            if isinstance(target, DaskRows) != isinstance(records, DaskRows):
+                raise ProblemError(
+                    "glm_loss: X and y must both be Dask arrays, or none of them: records of this "
+                    "process are not sent to workers. Read both with Dask."
                 )
             kind = self._kind(y, labels)
             self._y = kind(target, (kind.__name__, id(y)), True, "y")
@@ -138,25 +144,19 @@ class GLMLoss(Atom):  # type: ignore[misc]
         linear = list(linear_part(pieces).values())
         return stacking, AffineRows(linear, [offsets], self.n, stacking.dimension)
 
-    def _arguments(self, values: Any) -> Iterator[tuple[Any, Array]]:
-        """Blocks of rows with φ's arguments at given values of θ and intercept."""
+    def _sums(self, values: Any) -> tuple[float, Array]:
+        """Σ_i φ and its gradient at given values of θ and intercept."""
         _, rows = self._rows()
-        point = np.concatenate(
-            [np.asarray(value, float).reshape(-1, order="F") for value in values]
-        )
-        for A, C in rows.blocks():
-            yield A, A @ point + C[:, 0]
+        point = [np.asarray(value, float).reshape(-1, order="F") for value in values]
+        value, gradient = rows.sum(_value_and_gradient, self.loss, np.concatenate(point))
+        return float(value), gradient
 
     def numeric(self, values: Any) -> Any:
         """Σ_i φ at the values of the arguments."""
-        return np.array(sum(float(np.sum(self.loss.value(t))) for _, t in self._arguments(values)))
+        return np.array(self._sums(values)[0])
 
     def _grad(self, values: Any) -> list[Any]:
-        sizes = [argument.size for argument in self.args]
-        gradient = np.zeros(sum(sizes))
-        for A, t in self._arguments(values):
-            gradient += A.T @ self.loss.derivative(t)
-        parts = np.split(gradient, [sizes[0]])
+        parts = np.split(self._sums(values)[1], [self.args[0].size])
         return [sp.csc_array(part.reshape(-1, 1)) for part in parts]
 
     def validate_arguments(self) -> None:
@@ -208,6 +208,11 @@ class GLMLoss(Atom):  # type: ignore[misc]
     def name(self) -> str:
         """The term in words, without an entry of the data."""
         return self.describe()
+
+
+def _value_and_gradient(A: Any, C: Array, loss: ScalarLoss, point: Array) -> tuple[float, Array]:
+    t = A @ point + C[:, 0]
+    return float(np.sum(loss.value(t))), np.asarray(A.T @ loss.derivative(t))
 
 
 _LOSSES = {"squared": squared, "logistic": logistic, "squared_hinge": squared_hinge}

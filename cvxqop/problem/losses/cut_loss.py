@@ -10,7 +10,7 @@ It is convex, and ℓ_s'' ≤ h''. For a squared loss it is Huber's, with a thre
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from cvxqop._blocks import back, outputs, row_squares, weighted_gram
 from cvxqop.problem.losses.margins import Margin
 from cvxqop.problem.losses.scalar import ScalarLoss
 from cvxqop.problem.records.clipping import ClippedRows
+from cvxqop.problem.records.pieces import Leaf
 from cvxqop.problem.records.sums import Summed
 
 __all__ = ["CutLoss", "CutRows", "linear_term"]
@@ -57,6 +58,16 @@ class CutRows(Summed):
     def edges(self) -> Array | None:
         """Those of the rows."""
         return self._rows.edges
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """Those of the rows."""
+        return self._rows.leaves
+
+    def over(self, arrays: Mapping[Any, Any], start: int, stop: int) -> CutRows:
+        """The records start…stop, in other arrays, with their weights."""
+        weights = [np.asarray(w)[start:stop] if np.ndim(w) else w for w in self._weights]
+        return CutRows(self._rows.over(arrays, start, stop), weights, self._clip)
 
     def take(self, start: int, stop: int) -> tuple[Any, Array]:
         """Rows (b, D) and columns c, w, q, s (b, 2J + 2) of the records start…stop."""

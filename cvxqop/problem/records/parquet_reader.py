@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from cvxqop.errors import ProblemError
 from cvxqop.problem.records.parquet_files import File, file_status, open_file, row_counts
-from cvxqop.problem.records.rows import BLOCK_ROWS
+from cvxqop.problem.records.sums import BLOCK_ROWS
 
 __all__ = ["Batch", "Reader"]
 
