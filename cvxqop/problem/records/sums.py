@@ -30,6 +30,9 @@ Ranges = list[tuple[int, int]]
 BLOCK_ENTRIES = 2**18
 """Entries of a row block (2 MiB): it stays in cache from the norm to the product."""
 
+BLOCK_ROWS = 2**14
+"""Rows of a block at most."""
+
 FINE = 256
 """Rows of a block where sums are wanted with little rounding."""
 
@@ -190,7 +193,7 @@ class Summed:
         """
         D = max(1, self.dimension + self.terms)
         if first is None or not is_sparse(first) or not first.shape[0]:
-            return int(min(2**14, max(64, BLOCK_ENTRIES // D)))
+            return int(min(BLOCK_ROWS, max(64, BLOCK_ENTRIES // D)))
         fill = max(first.nnz / first.shape[0], D / SPARSE_SHARE)
         return max(64, int(4 * BLOCK_ENTRIES / fill))
 
@@ -244,7 +247,7 @@ def _merged(
     """Two results as one; arrays of the first are reused."""
     merged = []
     for one, other in zip(total, part, strict=True):
-        if is_sparse(one) or is_sparse(other):
+        if combine is np.add and (is_sparse(one) or is_sparse(other)):
             merged.append(one + other)
         elif isinstance(one, np.ndarray) and one.ndim:
             merged.append(combine(one, other, out=one))
