@@ -127,14 +127,14 @@ class Summed:
         tuple
             Of no records at all, what the kernel makes of an empty block.
         """
-        (found,) = self.sums([Request(kernel, args, fine, chosen, combine)])
+        (found,) = self.sums([(kernel, args, fine, chosen, combine)])
         return found
 
-    def sums(self, requests: Sequence[Request]) -> list[tuple[Any, ...]]:
-        """`sum` of each request; records that lie with workers are read once for all of them."""
-        if self.remote:
-            return self._sums_of_workers(requests)
-        return [self._sum(request) for request in requests]
+    def sums(self, requests: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """`sum` for the fields of several `Request`; records that lie with workers are read once
+        for all of them."""
+        made = [Request(*request) for request in requests]
+        return self._sums_of_workers(made) if self.remote else list(map(self._sum, made))
 
     def _sum(self, request: Request) -> tuple[Any, ...]:
         work, chosen = partial(request.work, self), request.chosen

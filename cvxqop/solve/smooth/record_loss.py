@@ -61,7 +61,7 @@ class Records(Protocol):
         """Whether they lie with workers, so that a pass over them is dear."""
 
     def sums(self, requests: Any) -> list[tuple[Any, ...]]:
-        """`sum` for several (kernel, args, fine, chosen) in one pass."""
+        """`sum` of several (kernel, args, fine, chosen), in one pass where a pass is dear."""
 
     def sum(self, kernel: Any, *args: Any, **options: Any) -> tuple[Any, ...]:
         """Σ over blocks of kernel(A, C, *args); ``fine`` for little rounding, ``chosen`` ranges,
