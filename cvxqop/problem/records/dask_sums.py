@@ -123,7 +123,14 @@ def _first_failure(values: Any) -> _Failure | None:
     return next((value for value in values if isinstance(value, _Failure)), None)
 
 
-class _Recipe:
+class _Sealed:
+    """What tasks are given: it shows nothing, and names that Dask makes do not depend on it."""
+
+    def __dask_tokenize__(self) -> str:
+        return uuid.uuid4().hex
+
+
+class _Recipe(_Sealed):
     """The part of a graph of Dask that makes some of its keys, from results that it needs."""
 
     def __init__(self, nodes: dict[Any, Any], keys: list[Any], needs: list[Any]) -> None:
@@ -213,7 +220,7 @@ def _is_future(node: Any) -> bool:
     return type(node).__module__.split(".")[0] == "distributed"
 
 
-class _Job:
+class _Job(_Sealed):
     """The sums of one partition: rows without arrays, and what is to be done with them."""
 
     def __init__(self, rows: Any, leaves: list[tuple[Any, str]], works: list[Any]) -> None:
@@ -235,7 +242,7 @@ class _Job:
             return [work(rows, ranges) if ranges else None for work, ranges in self._works]
 
 
-class _Merger:
+class _Merger(_Sealed):
     """Merges the results of sum ``number``, and leaves what it is given as it is."""
 
     def __init__(self, merge: Callable[[Any, Any], Any], number: int) -> None:
