@@ -80,7 +80,8 @@ def test_randomness_comes_from_one_room():
 def test_import_pulls_in_no_extra():
     code = (
         "import sys, cvxqop; "
-        "extras = ('matplotlib', 'tqdm', 'pandas', 'sklearn', 'numba', 'pyarrow'); "
+        "extras = ('matplotlib', 'tqdm', 'pandas', 'sklearn', 'numba', 'pyarrow', 'dask', "
+        "'distributed'); "
         "print([m for m in extras if m in sys.modules])"
     )
     out = subprocess.run(
