@@ -16,7 +16,7 @@ from cvxqop.errors import ProblemError
 from cvxqop.problem.records.dask_arrays import is_dask
 from cvxqop.problem.records.forms import as_numbers, is_list_of_numbers, is_masked
 
-__all__ = ["Entry", "held_elsewhere", "read_entries"]
+__all__ = ["Entry", "check_outside", "held_elsewhere", "read_entries"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ def read_entries(private: Any, role: str = "private") -> list[Entry]:
     ProblemError
         If it is no list, or an element is not a real array with one row a record.
     """
-    _check_outside(private, role)
+    check_outside(private, role)
     if (
         isinstance(private, (np.ndarray, cp.Expression))
         or _cvxpy.is_sparse(private)
@@ -93,7 +93,7 @@ def _entry(item: Any, name: str) -> Entry:
     return Entry(array, leaf, item, label)
 
 
-def _check_outside(data: Any, name: str) -> None:
+def check_outside(data: Any, name: str) -> None:
     """Refuse what CVXPY would read into memory as a whole, by its type.
 
     Raises
@@ -118,7 +118,7 @@ def _check_form(array: Any, name: str) -> None:
     ProblemError
         A masked array, a nested list, or what is not in memory.
     """
-    _check_outside(array, name)
+    check_outside(array, name)
     if is_masked(array):
         raise ProblemError(
             f"{name} is a masked array, and CVXPY computes with the numbers under the mask. Write "

@@ -28,14 +28,15 @@ def as_dask_array(data: Any, name: str) -> Any:
         If it is something else. Of a data frame the way to an array is told: Dask itself fails at
         the lengths of a frame of chosen columns (its issues 12411, 12193).
     """
-    if hasattr(data, "to_dask_array"):
+    kind = type(data)  # an object of dask.delayed says that it has whatever is asked for
+    if hasattr(kind, "to_dask_array"):
         raise ProblemError(
             f"{name} is a data frame of Dask: make an array of the whole frame once, then slice "
             "it: table = frame.to_dask_array(lengths=True), X = table[:, 1:], y = table[:, 0]. "
             "Choose no columns before: Dask loses the lengths of the chunks then."
         )
-    if not all(hasattr(data, part) for part in ("chunks", "rechunk", "dtype")):
-        raise ProblemError(f"{name} must be an array of Dask, not {type(data).__name__}.")
+    if not all(hasattr(kind, part) for part in ("chunks", "rechunk", "dtype")):
+        raise ProblemError(f"{name} must be an array of Dask, not {kind.__name__}.")
     if any(np.isnan(side) for side in data.shape):
         raise ProblemError(
             f"{name}: the lengths of the chunks are unknown. Call array.compute_chunk_sizes(), or "
