@@ -144,7 +144,7 @@ def cluster(stack: contextlib.ExitStack, malloc: dict[str, str]) -> Any:
     environment = {"distributed.nanny.pre-spawn-environ": {**known, **ONE_THREAD, **malloc}}
     stack.enter_context(dask.config.set(environment))
     made = stack.enter_context(
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
     )
     client = stack.enter_context(Client(made))
     client.run(lambda: __import__("cvxqop") and None)
@@ -176,7 +176,7 @@ def page(n: int) -> list[str]:
         "Released quadratic forms, same seed: "
         + ("equal to the bit." if len(forms) == 1 else f"{len(forms)} different ones."),
         "",
-        "| | seconds | of the serial time | of the client's processor | client, MB | a worker, MB |",
+        "| | seconds | of the first | client's processor | client, MB | a worker, MB |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for run, words in RUNS.items():
