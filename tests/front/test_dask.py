@@ -4,6 +4,7 @@ and after one of them was killed. What fails there says nothing of records."""
 import os
 import signal
 import time
+from contextlib import contextmanager
 
 import cvxpy as cp
 import numpy as np
@@ -52,16 +53,22 @@ def released(X, y, loss="squared", **options):
     return cvxqop.privatize(problem, private=[], **pay)
 
 
+@contextmanager
+def cluster(workers, failures):
+    """Worker processes with a thread each."""
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": failures}),
+        distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as made,
+        distributed.Client(made) as client,
+    ):
+        yield client
+
+
 @pytest.fixture(scope="module")
 def client():
-    """Two worker processes with a thread each."""
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 2}),
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with cluster(2, 2) as client:
         yield client
 
 
@@ -147,7 +154,6 @@ def test_a_worker_is_killed_half_way(client, tmp_path):
     assert os.path.exists(marker)
     assert np.array_equal(undisturbed.hessian, disturbed.hessian)
     assert np.array_equal(undisturbed.gradient, disturbed.gradient)
-    client.wait_for_workers(2)
 
 
 def said(client):
@@ -200,18 +206,6 @@ def test_no_row_in_errors_and_logs(client, fault, loss, capfd):
             assert "years" not in text
 
 
-def test_a_worker_that_is_killed_again_and_again(client):
-    def deadly(k):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    budget = cvxqop.Budget(epsilon=1.0, delta=1e-6)
-    with pytest.raises(cvxqop.ProblemError, match="KilledWorker") as caught:
-        released(*lazy(deadly), budget=budget)
-    assert caught.value.__context__ is None
-    assert not budget.history
-    client.wait_for_workers(2)
-
-
 def test_a_reader_that_fails_after_the_draw(client, tmp_path):
     """The charge stands, and the error has no word of the reader."""
     read = str(tmp_path / "read")
@@ -229,3 +223,14 @@ def test_a_reader_that_fails_after_the_draw(client, tmp_path):
     assert SECRET not in str(caught.value)
     assert len(budget.history) == 1
     assert caught.value.__context__ is None
+
+
+def test_a_worker_that_is_killed_again_and_again():
+    def deadly(k):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    budget = cvxqop.Budget(epsilon=1.0, delta=1e-6)
+    with cluster(1, 0), pytest.raises(cvxqop.ProblemError, match="KilledWorker") as caught:
+        released(*lazy(deadly), budget=budget)
+    assert caught.value.__context__ is None
+    assert not budget.history
