@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from machine import describe_machine
 
-ROWS, FEATURES, CHUNK, REPEATS = 10_000_000, 50, 250_000, 3
+ROWS, FEATURES, CHUNK, REPEATS = 10_000_000, 50, 250_000, 2
 RESULTS = Path(__file__).resolve().parent / "results" / "dask.md"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 MALLOC = {"MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_MMAP_THRESHOLD_": str(1 << 25)}
