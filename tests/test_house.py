@@ -117,7 +117,8 @@ def test_nobody_reads_rows_but_the_room_of_records():
 def test_import_pulls_in_no_extra():
     code = (
         "import sys, cvxqop; "
-        "extras = ('matplotlib', 'tqdm', 'pandas', 'sklearn', 'numba', 'pyarrow'); "
+        "extras = ('matplotlib', 'tqdm', 'pandas', 'sklearn', 'numba', 'pyarrow', 'dask', "
+        "'distributed'); "
         "print([m for m in extras if m in sys.modules])"
     )
     out = subprocess.run(

@@ -48,7 +48,8 @@ def glm_loss(
     loss : str or ScalarLoss
         φ.
     X : array, memory map, sparse matrix, DataFrame or list of blocks of rows, shape (n, p)
-        One row a record. Columns of a frame that are not numbers are refused by name.
+        One row a record. Columns of a frame that are not numbers are refused by name. A Dask array
+        is read, clipped and summed by its workers, chunk by chunk; y must be one, too.
     y : array-like, shape (n,), or None
         Targets or labels; None for zero targets. What is masked or missing, in X and y, counts as
         NaN.

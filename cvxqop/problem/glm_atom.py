@@ -16,6 +16,7 @@ from cvxqop.errors import ProblemError
 from cvxqop.problem.losses.scalar import ScalarLoss, huber, logistic, squared, squared_hinge
 from cvxqop.problem.reading.public import Stacking, affine_map
 from cvxqop.problem.records.blocks import as_records
+from cvxqop.problem.records.dask_arrays import DaskRows
 from cvxqop.problem.records.forms import as_numbers, is_boolean, is_list_of_numbers
 from cvxqop.problem.records.pieces import (
     Column,
@@ -67,6 +68,11 @@ class GLMLoss(Atom):  # type: ignore[misc]
                 raise ProblemError(
                     f"glm_loss: X has shape {self.n, self._width} and y {tuple(target.shape)}; y "
                     "must have one entry a row of X."
+                )
+            if isinstance(target, DaskRows) != isinstance(records, DaskRows):
+                raise ProblemError(
+                    "glm_loss: X and y must both be Dask arrays, or none of them: records of this "
+                    "process are not sent to workers. Read both with Dask."
                 )
             kind = self._kind(y, labels)
             self._y = kind(target, (kind.__name__, id(y)), True, "y")

@@ -11,7 +11,7 @@ import numpy as np
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
-from cvxqop.problem.private.entries import Entry, read_entries
+from cvxqop.problem.private.entries import Entry, check_outside, read_entries
 from cvxqop.problem.private.matching import Finder, Match, shares_memory
 from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.records.forms import is_boolean
@@ -240,6 +240,7 @@ def _holds_numbers(node: Any) -> bool:
 
 def _public_entries(public: Any) -> tuple[list[Entry], list[Any]]:
     """The arrays of ``public``, and the variables, whose shapes are listed."""
+    check_outside(public, "public")
     if isinstance(public, np.ndarray | cp.Expression | str) or not isinstance(public, Iterable):
         raise ProblemError("public must be a list of arrays: write public=[G], not public=G.")
     variables = [item for item in public if isinstance(item, cp.Variable)]

@@ -13,9 +13,10 @@ import numpy as np
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
+from cvxqop.problem.records.dask_arrays import is_dask
 from cvxqop.problem.records.forms import as_numbers, is_list_of_numbers, is_masked
 
-__all__ = ["Entry", "held_elsewhere", "read_entries"]
+__all__ = ["Entry", "check_outside", "held_elsewhere", "read_entries"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,7 @@ def read_entries(private: Any, role: str = "private") -> list[Entry]:
     ProblemError
         If it is no list, or an element is not a real array with one row a record.
     """
+    check_outside(private, role)
     if (
         isinstance(private, (np.ndarray, cp.Expression))
         or _cvxpy.is_sparse(private)
@@ -91,14 +93,32 @@ def _entry(item: Any, name: str) -> Entry:
     return Entry(array, leaf, item, label)
 
 
+def check_outside(data: Any, name: str) -> None:
+    """Refuse what CVXPY would read into memory as a whole, by its type.
+
+    Raises
+    ------
+    ProblemError
+        Names `glm_loss`.
+    """
+    kept = "a Dask array or frame" if is_dask(data) else getattr(type(data), "outside", "")
+    if kept:
+        raise ProblemError(
+            f"{name} is {kept}, and CVXPY would read all of it into memory. Write the loss as "
+            "cvxqop.glm_loss(…, X, y, theta), which leaves X and y where they are and is private "
+            f"by itself, and leave them out of {name.split('[')[0]}."
+        )
+
+
 def _check_form(array: Any, name: str) -> None:
     """Refuse what CVXPY reads otherwise than it is meant: by its type alone.
 
     Raises
     ------
     ProblemError
-        A masked array or a nested list.
+        A masked array, a nested list, or what is not in memory.
     """
+    check_outside(array, name)
     if is_masked(array):
         raise ProblemError(
             f"{name} is a masked array, and CVXPY computes with the numbers under the mask. Write "

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from cvxqop._blocks import canonical
 from cvxqop._cvxpy import is_sparse
 from cvxqop.errors import ProblemError
+from cvxqop.problem.records.dask_arrays import DaskRows, as_dask_array, is_dask
 from cvxqop.problem.records.forms import as_numbers, floats
 
 __all__ = ["BlockList", "RowSlices", "as_records", "is_lazy"]
@@ -54,7 +55,7 @@ class RowSlices:
     ----------
     array : array-like
         Anything with ``shape``, ``dtype`` and slices of rows: NumPy arrays and memory maps,
-        `BlockList`, arrays of Dask, Zarr or HDF5.
+        `BlockList`, arrays of Zarr or HDF5.
     name : str
         Name for messages.
     """
@@ -90,7 +91,7 @@ class RowSlices:
 
 
 def as_records(data: Any, name: str, axes: tuple[int, ...]) -> Any:
-    """A sparse matrix as it is, anything else as `RowSlices`; nothing is copied.
+    """A sparse matrix as it is, a Dask array as `DaskRows`, anything else as `RowSlices`; no copy.
 
     Parameters
     ----------
@@ -106,17 +107,21 @@ def as_records(data: Any, name: str, axes: tuple[int, ...]) -> Any:
     ProblemError
         If ``data`` is of another kind, not real, or has another number of axes.
     """
-    array = as_numbers(data, name)
+    array = data if is_dask(data) else as_numbers(data, name)
     if isinstance(array, (list, tuple)):
+        if any(map(is_dask, array)):
+            raise ProblemError(f"{name} is a list of Dask arrays: pass dask.array.concatenate(…).")
         blocks = [as_array(block, f"a block of {name}") for block in array]
         if not blocks:
             raise ProblemError(f"{name} is an empty list of blocks.")
         array = BlockList(blocks, name)
-    array = as_array(array, name)
+    array = as_dask_array(array, name) if is_dask(array) else as_array(array, name)
     if len(array.shape) not in axes:
         raise ProblemError(
             f"{name} has {len(array.shape)} axes; it must have {' or '.join(map(str, axes))}."
         )
+    if is_dask(array):
+        return DaskRows(array, name)
     return array if is_sparse(array) else RowSlices(array, name)
 
 
@@ -124,7 +129,7 @@ def is_lazy(array: Any) -> bool:
     """Whether the rows of an array lie elsewhere and are read as they are needed."""
     return (
         isinstance(array, np.memmap)
-        or hasattr(array, "__dask_graph__")
+        or is_dask(array)
         or (hasattr(array, "edges") and not isinstance(array, np.ndarray))
     )
 

@@ -10,6 +10,8 @@ The record that comes out depends on the record that went in and on nothing else
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ import scipy.sparse as sp
 
 from cvxqop._blocks import canonical, is_sparse, row_squares, scale_rows
 from cvxqop.errors import OptionError, ProblemError
+from cvxqop.problem.records.pieces import Leaf
 from cvxqop.problem.records.rows import Labels, Rows
 from cvxqop.problem.records.sums import Summed
 
@@ -73,6 +76,18 @@ class ClippedRows(Summed):
     def edges(self) -> Array | None:
         """Those of the rows."""
         return self._rows.edges
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """Those of the rows."""
+        return self._rows.leaves
+
+    def over(self, arrays: Mapping[Any, Any], start: int, stop: int) -> ClippedRows:
+        """The records start…stop, in other arrays, clipped to the same bounds."""
+        rows = copy(self)
+        rows._rows = self._rows.over(arrays, start, stop)
+        rows.n, rows.labels, rows.sparse = rows._rows.n, rows._rows.labels, rows._rows.sparse
+        return rows
 
     def take(self, start: int, stop: int) -> tuple[Any, Array]:
         """Rows and offsets of the records start…stop, clipped. No copy where nothing is clipped.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,17 @@ class CutRows(Summed):
     def edges(self) -> Array | None:
         """Those of the rows."""
         return self._rows.edges
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """Those of the rows, and the shares."""
+        return [*self._rows.leaves, *([self._shares] if self._shares else [])]
+
+    def over(self, arrays: Mapping[Any, Any], start: int, stop: int) -> CutRows:
+        """The records start…stop, in other arrays, with their weights."""
+        weights = [np.asarray(w)[start:stop] if np.ndim(w) else w for w in self._weights]
+        shares = self._shares and self._shares.over(arrays)
+        return CutRows(self._rows.over(arrays, start, stop), weights, self._clip, shares)
 
     def take(self, start: int, stop: int) -> tuple[Any, Array]:
         """Rows (b, D) and columns c, w, q, s (b, 2J + 2) of the records start…stop."""

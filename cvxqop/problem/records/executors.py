@@ -13,7 +13,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["run", "workers"]
+__all__ = ["one_blas_thread", "run", "workers"]
 
 PAYS = 2**22
 """Entries of the rows of a pass from which threads are worth their start."""
@@ -33,7 +33,7 @@ def run(work: Callable[[Any], Any], units: Sequence[Any], entries: int) -> Itera
     if threads < 2 or entries < PAYS:
         yield from map(work, units)
         return
-    with _one_blas_thread(), ThreadPoolExecutor(threads) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
         waiting: deque[Future[Any]] = deque()
         try:
             for unit in units:
@@ -58,7 +58,7 @@ _USERS = [0]
 
 
 @contextmanager
-def _one_blas_thread() -> Iterator[None]:
+def one_blas_thread() -> Iterator[None]:
     """Products of blocks run in one thread each while several blocks are computed at once.
 
     The setting belongs to the process: the first pass makes it, the last one takes it back.

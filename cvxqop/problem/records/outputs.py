@@ -6,7 +6,7 @@ the same in each of the k columns of Θ and zero between them, whatever the reco
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -79,11 +79,9 @@ class OutputRows(AffineRows):
         super().__init__(linear, [numbers], n, width)
         self.terms = count
 
-    def tamed(self) -> OutputRows:
-        """The same rows from entries cut to ±1e75."""
-        linear = [piece.tamed() for piece in self._linear]
-        numbers = [piece.tamed() for piece in self._offsets[0]]
-        return OutputRows(linear, numbers, self.n, self.dimension, self.terms)
+    def _made(self, change: Callable[[Piece], Piece], n: int) -> OutputRows:
+        linear, numbers = (list(map(change, own)) for own in (self._linear, self._offsets[0]))
+        return OutputRows(linear, numbers, n, self.dimension, self.terms)
 
     def _constants(self, start: int, stop: int) -> Array:
         C = np.zeros((stop - start, self.terms))

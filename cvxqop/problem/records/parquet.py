@@ -34,6 +34,8 @@ class ParquetColumns:
         groups, in any order and from several threads, decodes each once.
     """
 
+    outside = "columns of Parquet files"
+
     def __init__(
         self, reader: Reader, positions: tuple[int, ...], ndim: int, dtype: type, label: str
     ) -> None:

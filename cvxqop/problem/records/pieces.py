@@ -9,7 +9,7 @@ with one piece for each *signature* (columns, array).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -58,6 +58,10 @@ class Leaf:
     def sparse(self) -> bool:
         """Whether slices of rows are SciPy sparse matrices."""
         return is_sparse(self.array) or bool(getattr(self.array, "sparse", False))
+
+    def over(self, arrays: Mapping[Any, Any]) -> Leaf:
+        """The leaf with the array of its key in place of its own."""
+        return replace(self, array=arrays[self.key], _csr=None)
 
     def take(self, start: int, stop: int) -> Any:
         """Rows start…stop as float64; a view where the array already is a dense float64 one."""
@@ -180,6 +184,11 @@ class Piece:
         """The piece with `TamedLeaf` in place of each leaf."""
         columns = tuple(replace(c, leaf=_tame(c.leaf)) for c in self.columns)
         return replace(self, columns=columns, matrix=self.matrix and _tame(self.matrix))
+
+    def over(self, arrays: Mapping[Any, Any]) -> Piece:
+        """The piece with other arrays behind its leaves, by their keys."""
+        columns = tuple(replace(c, leaf=c.leaf.over(arrays)) for c in self.columns)
+        return replace(self, columns=columns, matrix=self.matrix and self.matrix.over(arrays))
 
     def scale(self, start: int, stop: int) -> Array | None:
         """Π columns, or None for ones."""

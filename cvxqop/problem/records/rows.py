@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -49,6 +49,13 @@ class Rows(Protocol):
     @property
     def edges(self) -> Array | None:
         """Where partitions of the records begin and end, if the arrays say so."""
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """Every array that is read, once each."""
+
+    def over(self, arrays: Mapping[Any, Any], start: int, stop: int) -> Rows:
+        """The records start…stop, in other arrays, which hold these records alone."""
 
     def tamed(self) -> Rows:
         """Rows from entries so small that finite records have finite rows."""
@@ -135,14 +142,22 @@ class AffineRows(Summed):
         with np.errstate(over="ignore", invalid="ignore"):
             return self._rows(start, stop), self._constants(start, stop)
 
+    def over(self, arrays: Mapping[Any, Any], start: int, stop: int) -> AffineRows:
+        """The records start…stop, in other arrays."""
+        return self._made(lambda piece: piece.over(arrays), stop - start)
+
     def tamed(self) -> AffineRows:
         """The same rows from entries cut to ±1e75, for finite records whose rows overflow."""
+        return self._made(Piece.tamed, self.n)
+
+    def _made(self, change: Callable[[Piece], Piece], n: int) -> AffineRows:
+        """n records of changed pieces."""
         labels = self.labels
         if labels is not None:
-            labels = replace(labels, pieces=tuple(piece.tamed() for piece in labels.pieces))
-        linear = [piece.tamed() for piece in self._linear]
-        offsets = [[piece.tamed() for piece in group] for group in self._offsets]
-        return AffineRows(linear, offsets, self.n, self.dimension, labels)
+            labels = replace(labels, pieces=tuple(map(change, labels.pieces)))
+        linear = list(map(change, self._linear))
+        offsets = [list(map(change, group)) for group in self._offsets]
+        return AffineRows(linear, offsets, n, self.dimension, labels)
 
     def _constants(self, start: int, stop: int) -> Array:
         C = np.zeros((stop - start, self.terms))

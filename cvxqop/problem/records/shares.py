@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +46,11 @@ class KeptRows(Summed):
     @property
     def leaves(self) -> list[Leaf]:
         """Every array that is read."""
-        return [*getattr(self._rows, "leaves", []), self._shares]
+        return [*self._rows.leaves, self._shares]
+
+    def over(self, arrays: Mapping[Any, Any], start: int, stop: int) -> KeptRows:
+        """The records start…stop, in other arrays, with their shares."""
+        return KeptRows(self._rows.over(arrays, start, stop), self._shares.over(arrays))
 
     def tamed(self) -> KeptRows:
         """The same rows, tamed."""
@@ -78,6 +83,15 @@ class SharedRows(Summed):
     def edges(self) -> Array | None:
         """Those of the rows."""
         return self._rows.edges
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """Every array that is read."""
+        return [*self._rows.leaves, self._shares]
+
+    def over(self, arrays: Mapping[Any, Any], start: int, stop: int) -> SharedRows:
+        """The records start…stop, in other arrays, with their shares."""
+        return type(self)(self._rows.over(arrays, start, stop), self._shares.over(arrays))
 
     def take(self, start: int, stop: int) -> tuple[Any, Array]:
         """Rows and offsets of the records start…stop."""

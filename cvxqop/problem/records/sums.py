@@ -7,17 +7,21 @@ partitions along a fixed tree, so that the answer does not depend on who compute
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cvxqop._blocks import is_sparse
+from cvxqop.errors import CvxqopError, ProblemError
+from cvxqop.problem.records import dask_sums
 from cvxqop.problem.records.executors import run
+from cvxqop.problem.records.pieces import Leaf
 
-__all__ = ["Kernel", "Summed", "tree"]
+__all__ = ["Kernel", "Request", "Summed", "tree"]
 
 Array = npt.NDArray[np.float64]
 Kernel = Callable[..., tuple[Any, ...]]
@@ -38,6 +42,24 @@ SPARSE_SHARE = 64
 PARTITION_BLOCKS = 8
 PARTITIONS = 64
 FANOUT = 8
+
+
+class Request(NamedTuple):
+    """The arguments of `Summed.sum`."""
+
+    kernel: Kernel
+    args: tuple[Any, ...] = ()
+    fine: bool = False
+    chosen: Sequence[tuple[int, int]] | None = None
+    combine: Callable[..., Any] = np.add
+
+    def work(self, records: Summed, ranges: Ranges) -> tuple[Any, ...]:
+        """The blocks of these ranges, added in their order."""
+        return _partition(records, self.kernel, self.args, self.fine, self.combine, ranges)
+
+    def merge(self, total: tuple[Any, ...], part: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The results of two partitions as one."""
+        return _merged(total, part, combine=self.combine)
 
 
 class Summed:
@@ -61,6 +83,20 @@ class Summed:
     def edges(self) -> Array | None:
         """Where partitions begin and end, 0 … n, if the arrays say so."""
         return None
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """The arrays that are read, where they may be replaced: see `over`."""
+        return []
+
+    @property
+    def remote(self) -> bool:
+        """Whether the records lie with workers, so that a pass over them is dear."""
+        return any(getattr(leaf.array, "remote", False) for leaf in self.leaves)
+
+    def over(self, arrays: Mapping[Any, Any], start: int, stop: int) -> Summed:
+        """The records start…stop; ``arrays`` holds these records alone, by the keys of leaves."""
+        raise NotImplementedError
 
     def sum(
         self,
@@ -91,13 +127,38 @@ class Summed:
         tuple
             Of no records at all, what the kernel makes of an empty block.
         """
-        work = partial(_partition, self, kernel, args, fine, combine)
+        (found,) = self.sums([(kernel, args, fine, chosen, combine)])
+        return found
+
+    def sums(self, requests: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """`sum` for the fields of several `Request`; records that lie with workers are read once
+        for all of them."""
+        made = [Request(*request) for request in requests]
+        return self._sums_of_workers(made) if self.remote else list(map(self._sum, made))
+
+    def _sum(self, request: Request) -> tuple[Any, ...]:
+        work, chosen = partial(request.work, self), request.chosen
         if chosen is not None and len(chosen) == 1 and chosen[0][1] - chosen[0][0] <= FINE:
             return work([chosen[0]])
         units = self._units(chosen)
         size = self.dimension * sum(stop - start for unit in units for start, stop in unit)
-        found = tree(run(work, units, size), partial(_merged, combine=combine))
+        found = tree(run(work, units, size), request.merge)
         return work([(0, 0)]) if found is None else found
+
+    def _sums_of_workers(self, requests: Sequence[Request]) -> list[tuple[Any, ...]]:
+        edges = self.partitions.tolist()
+        tasks = []
+        for request in requests:
+            units = self._units(request.chosen)
+            numbers = [bisect_right(edges, unit[0][0]) - 1 for unit in units]
+            ranges = dict(zip(numbers, units, strict=True))
+            order = tree(numbers, dask_sums.joined)
+            tasks.append(dask_sums.Task(request.work, ranges, request.merge, order))
+        found = iter(dask_sums.compute(self, edges, [task for task in tasks if task.ranges]))
+        return [
+            next(found) if task.ranges else request.work(dask_sums.nothing(self), [(0, 0)])
+            for task, request in zip(tasks, requests, strict=True)
+        ]
 
     @property
     def partitions(self) -> Array:
@@ -150,16 +211,30 @@ def _partition(
     size = FINE if fine else 0
     for start, stop in ranges:
         if not size:
-            first = records.take(start, min(stop, start + FINE))[0] if records.sparse else None
+            first = _read(records, start, min(stop, start + FINE))[0] if records.sparse else None
             size = records._block_rows(first)
         for begin in range(start, max(stop, start + 1), size):
-            part = kernel(*records.take(begin, min(begin + size, stop)), *args)
+            part = kernel(*_read(records, begin, min(begin + size, stop)), *args)
             if total is None:
                 total = tuple(map(_extended, part)) if fine else part
             else:
                 total = _merged(total, part, combine=combine)
     assert total is not None
     return total
+
+
+def _read(records: Summed, start: int, stop: int) -> tuple[Any, Array]:
+    """``take``, whose failures do not say what they have seen."""
+    try:
+        return records.take(start, stop)
+    except (CvxqopError, MemoryError):
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+    raise ProblemError(
+        f"The records could not be read: {kind} was raised. What it says is not shown here, for "
+        "it may hold records. To see it, read rows of the arrays without cvxqop."
+    )
 
 
 def _extended(part: Any) -> Any:

@@ -8,7 +8,8 @@ model, says when to stop.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -143,22 +144,23 @@ def minimise_sum(
         return minimise_quadratic(smooth.gram_form(), rest, start, goal, monitor)
     bound = curvature or Curvature(smooth.lower_curvature())
     z = rest.project(start).point
-    evaluation = smooth.evaluate(z)
+    size, share, stalled, damping = max(5 * D, 1024), 0.1, 0, 0.0
+    looks = _Looks(smooth, generator)
+    evaluation = looks.evaluate(z, size)
     if not np.all(np.isfinite(evaluation.gradient)):
         raise AccuracyError(failure("a record that is not finite was met"))
     monitor.passes += 1
     value = evaluation.value + rest.value(z)
-    size, share, stalled, damping = max(5 * D, 1024), 0.1, 0, 0.0
     best: Certified | None = None
     # At rounding level iterates may alternate: progress is measured against the best so far.
     smallest_gap = residual = np.inf
     lowest = value
     while True:
         monitor.check()
-        form = _model(smooth, z, size, generator, damping)
+        form = _model(looks, z, size, damping)
         monitor.passes += min(size, n) / max(n, 1)
         candidate = _inner(form, evaluation.gradient, z, rest, share, residual, stalled, monitor)
-        trial = smooth.evaluate(candidate.point)
+        trial = looks.evaluate(candidate.point, size)
         monitor.passes += 1
         now = trial.value + rest.value(candidate.point)
         rounding = 1e-13 * (abs(value) + abs(now))
@@ -175,7 +177,7 @@ def minimise_sum(
             size *= 2
             point = np.clip(z + step * (candidate.point - z), rest.lower, rest.upper)
             candidate = candidate._replace(point=point, slack=np.inf)
-            trial = smooth.evaluate(point)
+            trial = looks.evaluate(point, size)
             monitor.passes += 1
             now = trial.value + rest.value(point)
         if step < 1.0 or (kept < 0.25 and size >= n):
@@ -211,6 +213,31 @@ def minimise_sum(
         z, evaluation, value = candidate.point, trial, now
 
 
+@dataclass(eq=False)
+class _Looks:
+    """f at one point after the other. Where a pass is dear, the same pass finds the Hessians that
+    the model at this point may ask for: of the sample of the size of now, and of twice that."""
+
+    smooth: FiniteSum
+    generator: np.random.Generator
+    known: dict[tuple[tuple[int, int], ...], Array] = field(default_factory=dict)
+
+    def evaluate(self, point: Array, size: int) -> Evaluation:
+        """f and ∇f."""
+        if not self.smooth.remote:
+            return self.smooth.evaluate(point)
+        draws = (_sample(self.smooth.n, s, deepcopy(self.generator)) for s in (size, 2 * size))
+        samples = list(dict.fromkeys(map(tuple, draws)))
+        evaluation, found = self.smooth.evaluate_with(point, samples)
+        self.known = dict(zip(samples, found, strict=True))
+        return evaluation
+
+    def data_hessian(self, point: Array, chosen: list[tuple[int, int]]) -> Array:
+        """That of the chosen records, at the point that f was evaluated at last."""
+        found = self.known.get(tuple(chosen))
+        return self.smooth.data_hessian(point, chosen) if found is None else found
+
+
 def _inner(
     form: Form,
     gradient: Array,
@@ -238,12 +265,11 @@ def _inner(
     return minimise_form(form, gradient, z, rest, done, limit).candidate
 
 
-def _model(
-    smooth: FiniteSum, z: Array, size: int, generator: np.random.Generator, damping: float = 0.0
-) -> Form:
+def _model(looks: _Looks, z: Array, size: int, damping: float) -> Form:
     """S + damping·I + (n/n_s) Σ φ'' a a' over blocks of rows chosen at random, all if few."""
+    smooth = looks.smooth
     n, D = smooth.n, smooth.dimension
-    chosen = list(_sample(n, size, generator))
+    chosen = list(_sample(n, size, looks.generator))
     rows = sum(stop - start for start, stop in chosen)
     factor = n / rows if rows else 1.0
     S = smooth.S
@@ -252,10 +278,11 @@ def _model(
         S = S + damping * (sp.eye_array(D, format="csr") if sparse else np.eye(D))
     if not chosen:
         return LowRankForm(S, np.zeros((0, D)))
-    thin = sparse and smooth.rows_are_thin
-    if (smooth.record_rank + 1) * rows <= D or thin:
+    few = (smooth.record_rank + 1) * rows <= D and not smooth.remote
+    thin = sparse and not smooth.remote and smooth.rows_are_thin
+    if few or thin:
         return LowRankForm(S, np.sqrt(factor) * smooth.data_root(z, chosen, sparse=thin))
-    return DenseForm(np.asarray(factor * smooth.data_hessian(z, chosen) + S))
+    return DenseForm(np.asarray(factor * looks.data_hessian(z, chosen) + S))
 
 
 def _sample(n: int, size: int, generator: np.random.Generator) -> Iterator[tuple[int, int]]:

@@ -6,7 +6,7 @@ C (b, ·). `Records.sum` adds it up over blocks, wherever the records lie.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -82,17 +82,28 @@ class FiniteSum:
         """Rank of the Hessian of a record, at most."""
         return sum(part.loss.rank for part in self.parts)
 
+    @property
+    def remote(self) -> bool:
+        """Whether records lie with workers: a pass is dear, and no record may be collected."""
+        return any(part.records.remote for part in self.parts)
+
     @cached_property
     def _size(self) -> float:
         return float(sp.linalg.norm(self.S) if sp.issparse(self.S) else np.linalg.norm(self.S))
 
     def evaluate(self, theta: Array) -> Evaluation:
         """Value and gradient in one pass over the records; not finite where a row is not."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self._evaluate(theta)
+        return self.evaluate_with(theta, [])[0]
 
-    def _evaluate(self, theta: Array) -> Evaluation:
-        first = not self._sizes
+    def evaluate_with(
+        self, theta: Array, samples: Sequence[Ranges]
+    ) -> tuple[Evaluation, list[Array]]:
+        """`evaluate`, and `data_hessian` of each sample, in one pass."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._evaluate(theta, samples)
+
+    def _evaluate(self, theta: Array, samples: Sequence[Ranges]) -> tuple[Evaluation, list[Array]]:
+        first, blocks_of_samples = not self._sizes, []
         step = theta - self.anchor
         product = self.S @ step
         value = float(step @ (self.a + 0.5 * product))
@@ -101,9 +112,15 @@ class FiniteSum:
             np.linalg.norm(self.a) + self._size * np.linalg.norm(step)
         )
         for k, part in enumerate(self.parts):
-            values, slopes, weighted, squared, blocks, squares, offsets = part.records.sum(
-                _evaluate, part.loss, theta[part.layout], first, fine=self.fine
+            coefficients = theta[part.layout]
+            found, *hessians = part.records.sums(
+                [
+                    (_evaluate, (part.loss, coefficients, first), self.fine),
+                    *((_hessian, (part.loss, coefficients, 0.0), False, s) for s in samples),
+                ]
             )
+            values, slopes, weighted, squared, blocks, squares, offsets = found
+            blocks_of_samples.append([block for (block,) in hessians])
             if first:
                 # They are the same in every pass.
                 self._sizes.append(np.array([squares, offsets], dtype=np.float64))
@@ -111,7 +128,8 @@ class FiniteSum:
             gradient[part.layout] += np.asarray(slopes, dtype=np.float64)
             sizes = self._sizes[k].tolist()
             error += self._rounding(part, theta, weighted, squared, blocks, sizes)
-        return Evaluation(value, gradient, EPS * error)
+        bends = [self._embedded(blocks) for blocks in zip(*blocks_of_samples, strict=True)]
+        return Evaluation(value, gradient, EPS * error), bends
 
     def _rounding(
         self,
@@ -145,12 +163,17 @@ class FiniteSum:
         self, theta: Array, chosen: Ranges | None = None, *, radius: float = 0.0
     ) -> Array:
         """The part of the records, or of the chosen ones; (D, D)."""
+        found = (
+            part.records.sum(_hessian, part.loss, theta[part.layout], radius, chosen=chosen)[0]
+            for part in self.parts
+        )
+        return self._embedded(found)
+
+    def _embedded(self, blocks: Iterable[Any]) -> Array:
+        """The Hessian (D, D) from that of every part."""
         H = np.zeros((self.dimension, self.dimension))
-        for part in self.parts:
-            (found,) = part.records.sum(
-                _hessian, part.loss, theta[part.layout], radius, chosen=chosen
-            )
-            H += part.embedded(found)
+        for part, block in zip(self.parts, blocks, strict=True):
+            H += part.embedded(block)
         return 0.5 * (H + H.T)
 
     def data_root(self, theta: Array, chosen: Ranges, *, sparse: bool = False) -> Any:

@@ -56,6 +56,13 @@ class Records(Protocol):
     def n(self) -> int:
         """Number of records."""
 
+    @property
+    def remote(self) -> bool:
+        """Whether they lie with workers, so that a pass over them is dear."""
+
+    def sums(self, requests: Any) -> list[tuple[Any, ...]]:
+        """`sum` of several (kernel, args, fine, chosen), in one pass where a pass is dear."""
+
     def sum(self, kernel: Any, *args: Any, **options: Any) -> tuple[Any, ...]:
         """Σ over blocks of kernel(A, C, *args); ``fine`` for little rounding, ``chosen`` ranges,
         ``combine`` in the place of addition."""
