@@ -157,11 +157,7 @@ def _unanswered(name: str) -> str:
 def _taken(case: Case, smooth: Any, name: str | None, options: Any) -> Array | None:
     """The answer of a solver of CVXPY to the whole problem, the loss written out; None if it
     failed."""
-    variables, regulariser, constraints = (
-        case.erm.variables,
-        case.erm.regulariser,
-        case.erm.constraints,
-    )
+    erm = case.erm
     form = Quadratic(smooth.S, smooth.a, smooth.anchor)
     loss, regulariser = erm.loss.expression, erm.regulariser
     try:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cvxqop
-from cvxqop import case, spend
+from cvxqop import case, certified
 from cvxqop.audit import Call, draws_follow_law, lower_bound
 from cvxqop.audit.declared_losses import DECLARED_LINE, DECLARED_QUADRATIC, NO_GUARD
 from cvxqop.audit.loss_divergence import loss_divergence
@@ -116,7 +116,7 @@ def test_bounds_read_from_the_data():
 def test_an_inexact_solve_needs_the_release_noise(monkeypatch, noise):
     """A solver may use its Δ against us: it rounds to an even or an odd lattice, by n."""
     accuracy = 1e-3
-    sound = spend.stotos.solve_stotos
+    sound = certified.stotos.solve_stotos
 
     def rounded(smooth, *args, **options):
         answer = sound(smooth, *args, **{**options, "accuracy": 0.4 * accuracy})
@@ -128,7 +128,7 @@ def test_an_inexact_solve_needs_the_release_noise(monkeypatch, noise):
     def odd(z):
         return np.round(z[:, 0] / (accuracy / 2)) % 2 == 1
 
-    monkeypatch.setattr(spend.stotos, "solve_stotos", rounded)
+    monkeypatch.setattr(certified.stotos, "solve_stotos", rounded)
     if not noise:
         monkeypatch.setattr(GaussianRelease, "apply", lambda self, theta, noise: theta)
     row = replace(ADDED, loss=LOGISTIC, exact=None, options={"accuracy": accuracy, "radius": 1.0})
