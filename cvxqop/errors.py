@@ -63,9 +63,29 @@ class PlanError(CvxqopError, RuntimeError):
     """
 
 
+def sealed(function: Callable[P, T]) -> Callable[P, T]:
+    """Cut the traceback and the context of our own errors at this function.
+
+    The frames below hold blocks of records and unreleased sums in their local variables, and
+    tools that log exceptions read those.
+    """
+
+    @functools.wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except CvxqopError as caught:
+            error = caught.with_traceback(None)
+            error.__context__ = error.__cause__ = None
+        raise error
+
+    return wrapper
+
+
 class Resumable(CvxqopError):
     """A failure after the budget was charged. What was paid for, the draw, is kept."""
 
+    @sealed
     def resume(self, *, solver: str | None = None, solver_options: Any = None) -> Any:
         """Go on with the draw that has been paid for, at no further privacy cost.
 
@@ -132,22 +152,3 @@ def kept(error: Resumable) -> Callable[[Any, Any], Any] | None:
 
 class PrivacyWarning(UserWarning):
     """What was asked for is not private, or hardly is."""
-
-
-def sealed(function: Callable[P, T]) -> Callable[P, T]:
-    """Cut the traceback and the context of our own errors at this function.
-
-    The frames below hold blocks of records and unreleased sums in their local variables, and
-    tools that log exceptions read those.
-    """
-
-    @functools.wraps(function)
-    def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return function(*args, **kwargs)
-        except CvxqopError as caught:
-            error = caught.with_traceback(None)
-            error.__context__ = error.__cause__ = None
-        raise error
-
-    return wrapper

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -27,9 +28,9 @@ class Paid(Generic[T]):
     """
 
     case: Case
-    attempt: Callable[[Backend], T] = field(repr=False)
+    attempt: Callable[[Backend], T] | None = field(repr=False)
     _lock: Any = field(default_factory=threading.Lock, repr=False)
-    _released: bool = field(default=False, repr=False)
+    _process: int = field(default_factory=os.getpid, repr=False)
 
     def run(self, backend: Backend) -> T:
         """One attempt.
@@ -42,7 +43,9 @@ class Paid(Generic[T]):
             The draw has been released.
         """
         with self._lock:
-            if self._released:
+            if os.getpid() != self._process:
+                raise PlanError("A draw is released by the process that it was made in.")
+            if self.attempt is None:
                 raise PlanError("This draw has been released; its charge covers one release.")
             words = ""
             try:
@@ -52,7 +55,7 @@ class Paid(Generic[T]):
             except Exception:  # whatever it says, it depends on records
                 words = monitor.failure("the solver failed, or records could not be read,")
             else:
-                self._released = True
+                self.attempt = None
                 return result
         failure = AccuracyError(words)
         keep(
@@ -80,18 +83,21 @@ def backend_of(case: Case, backend: Backend, solver: Any, options: Any) -> Backe
     return Backend.of(case.erm, settings)
 
 
-def afterwards(error: Resumable, then: Callable[[Any], U]) -> None:
-    """Whoever resumes gets what ``then`` makes of the result; errors on the way are resumed
-    likewise."""
+def afterwards(
+    error: Resumable, then: Callable[[Any], U], before: Callable[[], None] = lambda: None
+) -> None:
+    """Whoever resumes gets what ``then`` makes of the result, once ``before`` has not refused;
+    errors on the way are resumed likewise."""
     go = kept(error)
     if go is None:
         return
 
     def on(solver: Any, options: Any) -> U:
+        before()
         try:
             result = go(solver, options)
         except Resumable as following:
-            afterwards(following, then)
+            afterwards(following, then, before)
             raise
         return then(result)
 

@@ -19,6 +19,7 @@ from cvxqop.case import Case
 from cvxqop.choice import choose
 from cvxqop.errors import (
     OptionError,
+    PlanError,
     PrivacyWarning,
     PrivateSolverError,
     ProblemError,
@@ -223,9 +224,20 @@ def _run(problem: cp.Problem, case: Case, backend: Backend, snapshot: Snapshot) 
     try:
         solution = spend(case, backend)
     except Resumable as error:
-        afterwards(error, partial(_written, problem, snapshot))
+        afterwards(error, partial(_written, problem, snapshot), partial(_unchanged, snapshot))
         raise
     return _written(problem, snapshot, solution)
+
+
+def _unchanged(snapshot: Snapshot) -> None:
+    """Refuse to go on with a draw for a problem that has changed; the draw is kept."""
+    with _cvxpy.SHARED:
+        what = snapshot.changed()
+    if what:
+        raise PlanError(
+            f"{what} has changed since the plan was made, and the noise was calibrated for what it "
+            "was. Nothing more was charged. Set it back, and resume."
+        )
 
 
 @sealed

@@ -7,7 +7,7 @@ from typing import Any
 
 from cvxqop.errors import OptionError
 from cvxqop.problem.bounds import Bounds
-from cvxqop.problem.records.blocks import is_lazy
+from cvxqop.problem.records.blocks import is_elsewhere
 
 __all__ = ["Records"]
 
@@ -22,8 +22,8 @@ class Records:
     ----------
     *arrays, **named
         The private arrays, constants or parameters, row i of each of record i; those with a name
-        are attributes. Arrays that lie elsewhere (Parquet columns, Dask arrays, memory maps) are
-        for :func:`cvxqop.glm_loss`, which keeps them where they are.
+        are attributes. Arrays that lie elsewhere (Parquet columns, Dask arrays) are for
+        :func:`cvxqop.glm_loss`, which keeps them where they are; CVXPY cannot hold them.
     public : list
         Arrays, constants, parameters and variables that everyone may know.
     bounds : Bounds, optional
@@ -106,7 +106,9 @@ class Records:
                     f"{name} is stated in the Records and in the call: state it once, in the "
                     "Records if it holds for every call."
                 )
-        held = [array for array in (*self._arrays, *self._named.values()) if not is_lazy(array)]
+        held = [
+            array for array in (*self._arrays, *self._named.values()) if not is_elsewhere(array)
+        ]
         return {**options, **self._stated, "private": held}
 
 

@@ -124,10 +124,11 @@ class Settings:
                 "bounds, such as Bounds(row_norm=1.0, offset=1.0). They are never read from data."
             )
         check_persons(self.persons, self.rows_per_person, self.declared)
-        for name in ("epsilon", "delta", "accuracy"):
-            _check_number(name, getattr(self, name))
-        if self.radius is not None:
-            _check_number("radius", self.radius)
+        for name in ("epsilon", "delta", "accuracy", "radius"):
+            value = getattr(self, name)
+            if value is not None or name != "radius":
+                _check_number(name, value)
+                object.__setattr__(self, name, float(value))
         check_privacy(self.epsilon, self.delta)
         if not (0.0 < self.distance < math.inf):
             raise OptionError(f"radius must be positive and finite, got {self.radius!r}.")

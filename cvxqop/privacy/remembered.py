@@ -6,9 +6,10 @@ that plans may share one. What is remembered is bounded, and safe to ask for in 
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from functools import lru_cache, wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 __all__ = ["remembered"]
 
@@ -17,6 +18,11 @@ Result = TypeVar("Result")
 
 SIZE = 128
 """Calibrations of one ensemble that are kept, the latest used."""
+
+
+def _plain(value: Any) -> Any:
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return float(value) if real else value
 
 
 def remembered(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
@@ -33,6 +39,8 @@ def remembered(function: Callable[Arguments, Result]) -> Callable[Arguments, Res
 
     @wraps(function)
     def ask(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        return kept(*args, **kwargs)  # type: ignore[arg-type]
+        # Numbers of other types compare equal, and their arithmetic is another one.
+        plain = {name: _plain(value) for name, value in kwargs.items()}
+        return kept(*map(_plain, args), **plain)
 
     return ask

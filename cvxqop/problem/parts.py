@@ -64,6 +64,7 @@ class Constants:
             self,
             outputs=1,
             hessian_rank=rank,
+            hessian_range=None if self.hessian_range is None else k * self.hessian_range,
             gradient_range=rank,
             trace=None if self.trace is None else k * self.trace,
             frobenius=None if self.frobenius is None else k**0.5 * self.frobenius,

@@ -90,6 +90,28 @@ def test_arrays_that_lie_elsewhere_are_for_glm_loss(tmp_path):
     )
 
 
+def test_a_memory_map_that_CVXPY_holds_is_private(tmp_path):
+    """What is stated as a record is listed, wherever it lies: a map of one axis, and a copy."""
+    v = np.memmap(tmp_path / "v.bin", dtype=float, mode="w+", shape=(3,))
+    v[:] = [0.0, 0.6, -0.8]
+    G = np.memmap(tmp_path / "g.bin", dtype=float, mode="w+", shape=(3, 3))
+    plain = cp.sum_squares(X @ W - Y)
+    for hidden in (v, v.copy(), G):
+        people = cvxqop.Records(X, Y, hidden, bounds=BOUNDS)
+        term = cp.sum_squares(hidden @ W) if hidden.ndim == 2 else 1e4 * (hidden @ W)
+        problem = cp.Problem(cp.Minimize(plain + term), [cp.norm(W, 2) <= 5])
+        with pytest.raises(cvxqop.CvxqopError):
+            cvxqop.plan(problem, private=people, **PAY)
+    people = cvxqop.Records(X, Y, v, bounds=BOUNDS)
+    with pytest.raises(OptionError, match="memory of one that is private"):
+        cvxqop.plan(cp.Problem(cp.Minimize(plain)), private=people, anchor=v, **PAY)
+    mapped = np.memmap(tmp_path / "x.bin", dtype=float, mode="w+", shape=X.shape)
+    mapped[:] = X
+    twice = cvxqop.Records(X=mapped, y=Y, bounds=BOUNDS, public=[mapped])
+    with pytest.raises(cvxqop.CvxqopError, match="public"):
+        cvxqop.plan(cp.Problem(cp.Minimize(cp.sum_squares(mapped @ W - Y))), private=twice, **PAY)
+
+
 def test_options_are_typed_once():
     assert set(Options.__annotations__) == {f.name for f in Settings.__dataclass_fields__.values()}
     for verb in (cvxqop.privatize, cvxqop.plan, cvxqop.private_loss):

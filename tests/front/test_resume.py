@@ -1,7 +1,9 @@
 """A failure after the charge keeps the draw, and ends in one release at most."""
 
 import copy
+import os
 import pickle
+import warnings
 
 import cvxpy as cp
 import numpy as np
@@ -77,16 +79,53 @@ def test_a_wrong_option_loses_nothing():
     assert error.resume(solver="CLARABEL").solver == "CLARABEL"
 
 
+@pytest.mark.parametrize("options", [{"solver_options": {"max_iter": 1}}, {"solver": "NONE"}])
+def test_nothing_is_reachable_from_an_error_of_resume(options):
+    _, problem = logistic()
+    error = failing(problem)
+    with pytest.raises(cvxqop.CvxqopError) as caught:
+        error.resume(**options)
+    trace, frames = caught.value.__traceback__, []
+    while trace is not None:
+        frames.append(trace.tb_frame)
+        trace = trace.tb_next
+    ours = [f for f in frames if f.f_globals["__name__"].startswith("cvxqop")]
+    held = [name for f in ours for name in f.f_locals if name not in ("args", "kwargs", "error")]
+    assert set(held) <= {"function", "caught"}, held
+    assert caught.value.__context__ is None
+
+
 def test_a_problem_that_changed_is_not_written():
     w, problem = logistic()
     error = failing(problem)
     R.value = 2.0
     try:
-        with pytest.raises(PrivateSolverError, match=r"The parameter .* has changed"):
+        with pytest.raises(PlanError, match=r"The parameter .* has changed.*Set it back"):
             error.resume(solver_options={})
     finally:
         R.value = 3.0
     assert w.value is None
+    assert error.resume(solver_options={})[w].shape == (3,)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform has no fork")
+def test_another_process_has_no_draw():
+    _, problem = logistic()
+    error = failing(problem)
+    read, write = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads; the child has none
+        child = os.fork()
+    if not child:  # pragma: no cover
+        try:
+            error.resume(solver_options={})
+            os.write(write, b"released")
+        except PlanError:
+            os.write(write, b"refused")
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(read, 20) == b"refused"
+    error.resume(solver_options={})
 
 
 def test_copies_keep_nothing():

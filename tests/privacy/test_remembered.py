@@ -67,3 +67,14 @@ def test_threads_get_the_same_numbers():
         runs = [pool.submit(Wishart().calibrate, 1.25, 1e-6, BOUNDS) for _ in range(8)]
         found = [run.result() for run in runs]
     assert all(same(one, found[0]) for one in found)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=repr)
+def test_numbers_of_other_types_are_the_same_numbers(options):
+    """Arithmetic in single precision would end a search nowhere, or above δ."""
+    epsilon, delta = np.float32(3.0), np.float32(1e-5)
+    found = options.calibrate(epsilon, delta, BOUNDS, radius=1.0, accuracy=1e-6)
+    assert found is options.calibrate(
+        float(epsilon), float(delta), BOUNDS, radius=1.0, accuracy=1e-6
+    )
+    assert float(found.profile(3.0)) <= float(delta)

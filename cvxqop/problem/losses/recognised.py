@@ -101,7 +101,9 @@ class RecognisedLoss:
         self, bounds: Bounds, anchor: Array | None = None, offset: float | None = None
     ) -> Constants:
         """Sums of those of the terms, of all rows of a person."""
-        one = Constants.total(term.constants(bounds, anchor, offset) for term in self.terms)
+        one = Constants.total(
+            term.constants(bounds, anchor, self._cut(term, bounds, offset)) for term in self.terms
+        )
         if self.persons is None:
             return one
         return one.of_person(self.persons.rows, self.dimension)
@@ -110,8 +112,18 @@ class RecognisedLoss:
         self, bounds: Bounds, anchor: Array, offset: float | None, distance: float
     ) -> float:
         """Σ G, of all rows of a person."""
-        bounds_of = (term.gradient_bound(bounds, anchor, offset, distance) for term in self.terms)
+        bounds_of = (
+            term.gradient_bound(bounds, anchor, self._cut(term, bounds, offset), distance)
+            for term in self.terms
+        )
         return self._most * sum(bounds_of)
+
+    def _cut(self, term: Term, bounds: Bounds, offset: float | None) -> float | None:
+        """The part of a cut Rη at a common minimiser that belongs to the row of a term, R_j η."""
+        if offset is None or len(self.terms) == 1:
+            return offset
+        R = self.row_norm(bounds)
+        return offset * (term.row_norm(bounds) / R) if R > 0.0 else offset
 
     def natural_radius(self, bounds: Bounds, anchor: Array, offset: float | None) -> float:
         """With an offset (a target of size B) B/R: one row of the largest norm explains the largest
@@ -132,7 +144,10 @@ class RecognisedLoss:
         shared: bool,
     ) -> RecognisedSums:
         """Clipped rows of every term."""
-        rows = tuple(term.clipped(bounds, anchor, nonfinite, offset) for term in self.terms)
+        rows = tuple(
+            term.clipped(bounds, anchor, nonfinite, self._cut(term, bounds, offset))
+            for term in self.terms
+        )
         return RecognisedSums(self.terms, rows, anchor, clip, shared)
 
     def promise(self, constants: Constants, bounds: Bounds, anchored: bool, cut: str | None) -> str:

@@ -15,7 +15,7 @@ from cvxqop.errors import ProblemError
 from cvxqop.problem.records.dask_arrays import DaskRows, as_dask_array, is_dask
 from cvxqop.problem.records.forms import as_numbers, floats
 
-__all__ = ["BlockList", "RowSlices", "as_records", "is_lazy"]
+__all__ = ["BlockList", "RowSlices", "as_records", "is_elsewhere"]
 
 
 class BlockList:
@@ -125,13 +125,9 @@ def as_records(data: Any, name: str, axes: tuple[int, ...]) -> Any:
     return array if is_sparse(array) else RowSlices(array, name)
 
 
-def is_lazy(array: Any) -> bool:
-    """Whether the rows of an array lie elsewhere and are read as they are needed."""
-    return (
-        isinstance(array, np.memmap)
-        or is_dask(array)
-        or (hasattr(array, "edges") and not isinstance(array, np.ndarray))
-    )
+def is_elsewhere(array: Any) -> bool:
+    """Whether an array is not in the memory of this process, so that it cannot be listed."""
+    return is_dask(array) or bool(getattr(type(array), "outside", ""))
 
 
 def as_array(data: Any, name: str) -> Any:

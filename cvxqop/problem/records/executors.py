@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -27,7 +27,9 @@ def workers() -> int:
         return os.cpu_count() or 1
 
 
-def run(work: Callable[[Any], Any], units: Sequence[Any], entries: int) -> Iterator[Any]:
+def run(
+    work: Callable[[Any], Any], units: Sequence[Any], entries: int
+) -> Generator[Any, None, None]:
     """``work`` of each unit, in the order of the units; ``entries`` is the size of all."""
     threads = min(workers(), len(units))
     if threads < 2 or entries < PAYS:

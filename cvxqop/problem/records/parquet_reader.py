@@ -83,7 +83,7 @@ class Reader:
         self.edges.flags.writeable = False
         self._size = max(BLOCK_ROWS, BATCH_ENTRIES // len(columns))
         self._kept = self._size + max(BLOCK_ROWS, KEPT_ENTRIES // len(columns))
-        self._modified: dict[int, int] = {}
+        self._modified = {index: _modified(file.path) for index, file in enumerate(files)}
         self._progress = _Progress()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -153,9 +153,17 @@ class Reader:
         """The file is still the one that was found."""
         file = self._files[index]
         found = file_status(file.path)
-        modified = self._modified.setdefault(index, found.st_mtime_ns)
+        modified = self._modified[index]
         if (found.st_size, found.st_mtime_ns) != (file.size, modified):
             raise _changed(file.path)
+
+
+def _modified(path: str) -> int:
+    """When the file was changed, as this machine says; 0 where there is none, to be refused."""
+    try:
+        return file_status(path).st_mtime_ns
+    except ProblemError:
+        return 0
 
 
 def _changed(path: str) -> ProblemError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -142,7 +143,8 @@ class Summed:
             return work([chosen[0]])
         units = self._units(chosen)
         size = self.dimension * sum(stop - start for unit in units for start, stop in unit)
-        found = tree(run(work, units, size), request.merge)
+        with closing(run(work, units, size)) as parts:
+            found = tree(parts, request.merge)
         return work([(0, 0)]) if found is None else found
 
     def _sums_of_workers(self, requests: Sequence[Request]) -> list[tuple[Any, ...]]:
