@@ -17,7 +17,8 @@ BOUNDS = cvxqop.Bounds(row_norm=1.0, offset=1.0)
 
 
 def plan(loss, private, **options):
-    problem = cp.Problem(cp.Minimize(loss), [cp.norm_inf(v) <= 4] if v in loss.variables() else [])
+    box = [cp.norm_inf(variable) <= 4 for variable in loss.variables()]
+    problem = cp.Problem(cp.Minimize(loss), box)
     stated = {"bounds": BOUNDS, "epsilon": 1.0, "delta": 1e-6, **options}
     return cvxqop.plan(problem, private=private, **stated)
 
