@@ -48,7 +48,7 @@ def test_much_privacy_budget_comes_close_to_no_privacy(perturbation):
 
 def test_a_cut_at_a_common_minimiser_is_that_of_each_row():
     """G0 = Σ κ_j R_j · R_j η, with rows of norm 10 and 1."""
-    loss = cp.sum_squares(10.0 * (X @ w - y)) + cp.sum_squares(Z @ w)
+    loss = cp.sum_squares(10.0 * (X @ w - y)) + cp.sum_squares(Z @ w - y)
     anchor = cvxqop.CommonMinimizer(np.zeros(3), error=0.5)
     found = plan(loss, [X, Z, y], anchor=anchor, perturbation="wishart").mechanism.sensitivity
     assert found.anchor_gradient == pytest.approx(2 * 100 * 0.5 + 2 * 0.5, rel=1e-12)
