@@ -13,6 +13,7 @@ from cvxqop import _cvxpy
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.problem.describe import row_text
 from cvxqop.problem.erm import ERM
+from cvxqop.problem.losses.open_loss import open_parts
 from cvxqop.problem.losses.recognised import RecognisedLoss
 from cvxqop.problem.losses.terms import LabelledTerm, MarginTerm, SquaresTerm, Term
 from cvxqop.problem.parts import Texts
@@ -21,6 +22,7 @@ from cvxqop.problem.private.data import PrivateData, match
 from cvxqop.problem.reading import checks, refusals
 from cvxqop.problem.reading.assemble import Assembled, assemble
 from cvxqop.problem.reading.public import Stacking
+from cvxqop.problem.reading.scalar_terms import read_opened
 from cvxqop.problem.reading.separable import SeparableReader
 from cvxqop.problem.reading.terms import TermReader
 from cvxqop.problem.reading.weights import scale_statement
@@ -32,6 +34,7 @@ __all__ = [
     "private_data",
     "read",
     "read_expression",
+    "refuse_open",
     "total",
 ]
 
@@ -44,6 +47,7 @@ def read(
     *,
     public: Sequence[Any] = (),
     adjacency: str = "replace_one",
+    allow_open: bool = False,
 ) -> ERM:
     """Read a problem as private ERM.
 
@@ -59,6 +63,8 @@ def read(
     adjacency : {"replace_one", "add_remove"}
         What neighbouring data sets are; a mean and public arrays with one row a record have no
         meaning under add_remove.
+    allow_open : bool
+        Take losses that wait for a range or a width, which the caller settles.
 
     Raises
     ------
@@ -66,7 +72,24 @@ def read(
         If the problem is not of this form. The message names the term and the remedy.
     """
     objective, constraints = objective_and_constraints(problem)
-    return _read(objective, constraints, private, public, adjacency)
+    erm = _read(objective, constraints, private, public, adjacency)
+    if not allow_open:
+        for number, lacks in open_parts(erm.loss):
+            refuse_open(erm, number, lacks)
+    return erm
+
+
+def refuse_open(erm: ERM, number: int, lacks: str) -> NoReturn:
+    """Refuse a term that waits for a public number, and say for which.
+
+    Raises
+    ------
+    ProblemError
+        Always.
+    """
+    raise ProblemError(
+        f"The private term {erm.terms[number]} {refusals.OPEN[lacks]}."
+    ) from None
 
 
 def objective_and_constraints(problem: Any) -> tuple[Any, list[Any]]:
@@ -174,6 +197,8 @@ def _read(
     hidden = data.count_is_private
     reader = TermReader(data, text)
     reader.split(objective)
+    read_opened(reader, data, text)
+    reader.check_linear()
     checks.check_rest(reader.rest, text)
     checks.check_arguments(reader.terms, reader.linear, data, text)
     stacking = _stacking(reader, text)

@@ -18,7 +18,7 @@ from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading import refusals
 from cvxqop.problem.reading.public import constant_array, is_plain
 
-__all__ = ["PUBLIC", "SUMMED", "SeparableReader"]
+__all__ = ["PUBLIC", "SUMMED", "SeparableReader", "State"]
 
 PUBLIC, SUMMED = -1, -2
 State = int
