@@ -35,6 +35,7 @@ from cvxqop.problem.private.snapshot import Snapshot
 from cvxqop.problem.reading import analysis
 from cvxqop.problem.reading.declared_reading import read_declared
 from cvxqop.settings import Perturbation, Settings
+from cvxqop.smoothing import settled
 from cvxqop.solution import PrivateLoss, PrivateSolution
 from cvxqop.spend import release_quadratic, spend
 from cvxqop.statements import warnings_of
@@ -62,6 +63,7 @@ def privatize(
     seed: Any = None,
     budget: Budget | None = None,
     declared: Declared | None = None,
+    smoothing: float | str | None = None,
     accept_solver_accuracy: bool = False,
     verbose: bool = False,
     **unknown: Any,
@@ -76,9 +78,9 @@ def privatize(
     Parameters
     ----------
     problem : cvxpy.Problem
-        Minimise a loss of affine expressions in private data (squared, Huber, logistic, squared
-        hinge, multinomial logistic, or ``declared``) plus any convex public regulariser, subject to
-        any convex public constraints.
+        Minimise a loss of affine expressions in private data (squared, multinomial logistic, any
+        convex function of one affine argument a record, or ``declared``) plus any convex public
+        regulariser, subject to any convex public constraints.
     private : list
         The private arrays (matched by value), constants or parameters (by identity); also lists of
         numbers, pandas and polars objects. Row i of each belongs to record i.
@@ -121,6 +123,11 @@ def privatize(
     declared : Declared, optional
         Constants of a convex, smooth private loss that is not recognised, in place of ``bounds``.
         The guarantee then rests on them, because nothing is clipped, and the solution says so.
+    smoothing : float, "auto" or None
+        Width h > 0, in units of the argument, of the Moreau envelope that takes the place of a loss
+        that is not smooth, such as hinge, absolute value or pinball: φ's slopes, curvature 1/h.
+        "auto" chooses h from public numbers, so that what it changes costs less than the noise is
+        predicted to; None refuses such losses. The plan and the solution state h.
     accept_solver_accuracy : bool
         For declared losses: release an answer that could not be certified to be within Δ. The
         guarantee then rests on the solver, and the solution says so.
@@ -172,8 +179,8 @@ def privatize(
         "adjacency": adjacency, "perturbation": perturbation, "anchor": anchor, "radius": radius,
         "accuracy": accuracy, "nonfinite": nonfinite, "solver": solver,
         "solver_options": {} if solver_options is None else solver_options, "seed": seed,
-        "budget": budget, "declared": declared, "accept_solver_accuracy": accept_solver_accuracy,
-        "verbose": verbose, **unknown,
+        "budget": budget, "declared": declared, "smoothing": smoothing,
+        "accept_solver_accuracy": accept_solver_accuracy, "verbose": verbose, **unknown,
     }  # fmt: skip
     return plan(problem, **options).run()
 
@@ -251,7 +258,7 @@ def prepare(
             problem, settings.private, settings.public, settings.adjacency, settings.declared
         )
         _cvxpy.claim_ids([problem.objective, *problem.constraints])
-        case, backend, candidates = choose(erm, settings)
+        case, backend, candidates = choose(settled(erm, settings), settings)
         backend.check_ridge(erm, case.settings, case.mechanism.ridge)
     return case, backend, candidates
 
@@ -385,7 +392,9 @@ def _read(
     declared: Declared | None,
 ) -> ERM:
     if declared is None:
-        return analysis.read(problem, private, public=public, adjacency=adjacency)
+        return analysis.read(
+            problem, private, public=public, adjacency=adjacency, allow_open=True
+        )
     return read_declared(problem, private, declared, public=public, adjacency=adjacency)
 
 

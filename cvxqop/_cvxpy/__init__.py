@@ -37,6 +37,7 @@ from cvxqop._cvxpy.nodes import (
     stretched,
     variables,
 )
+from cvxqop._cvxpy.normal import is_of_log_normcdf
 from cvxqop._cvxpy.reverse import Tape
 from cvxqop._cvxpy.sharing import SHARED, claim_ids, forget_forms, reading
 from cvxqop._cvxpy.text import Shapes, format_constraint, format_expression, format_shape
@@ -66,6 +67,7 @@ __all__ = [
     "is_leaf",
     "is_linear",
     "is_norm_of_one",
+    "is_of_log_normcdf",
     "is_sparse",
     "kept_aside",
     "kind",

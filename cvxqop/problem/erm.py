@@ -47,6 +47,8 @@ class ERM:
         The constants and parameters that hold records.
     private_arrays : tuple
         The arrays that were listed as private or given to a `glm_loss`.
+    replaced : tuple of str
+        What takes the place of losses that have no bound on their curvature, in sentences.
     """
 
     variables: tuple[cp.Variable, ...]
@@ -60,6 +62,7 @@ class ERM:
     texts: Texts
     private_leaves: tuple[Any, ...] = ()
     private_arrays: tuple[Any, ...] = ()
+    replaced: tuple[str, ...] = ()
 
     @property
     def dimension(self) -> int:

@@ -165,18 +165,30 @@ _OVER_RECORDS = {"pnorm": "norm", "sigma_max": "norm", "norm_inf": "norm_inf", "
 }
 
 
-def over_records(node: Any, kind: str) -> bool:
-    """Whether an atom makes one number of the entries of its argument that is no sum of theirs."""
-    return kind in _OVER_RECORDS and node.size == 1 and node.args[0].size != 1
+_NORMS = frozenset({"norm1", "pnorm", "sigma_max", "norm_inf"})
 
 
-def of_atom(node: Any, kind: str) -> str:
+def over_records(node: Any, kind: str, hidden: bool = False) -> bool:
+    """Whether an atom makes one number of its whole argument that is no sum over the entries.
+
+    Where the number of records is ``hidden``, of one record, too, of which CVXPY writes every norm
+    as that of one number.
+    """
+    if hidden and kind in _NORMS:
+        return getattr(node, "axis", None) is None and node.ndim == 0
+    whole = node.size == 1 and getattr(node, "axis", None) is None
+    return kind in _OVER_RECORDS and whole and (hidden or node.args[0].size != 1)
+
+
+def of_atom(node: Any, kind: str, hidden: bool = False) -> str:
     """Reason for an atom that no loss is read from."""
     if not _cvxpy.has_variables(node):
         return "does not depend on a variable; remove it"
     if _cvxpy.is_linear(node):
         return COMBINES
-    if over_records(node, kind):
+    if hidden and over_records(node, kind, hidden) and kind in _NORMS:
+        return f"{_NOT_A_SUM}{_INSTEAD['norm']}, or write a sum of absolute values, sum(abs(…))"
+    if over_records(node, kind, hidden):
         return _NOT_A_SUM + _INSTEAD[_OVER_RECORDS[kind]]
     if kind in _NOT_SMOOTH_ATOMS:
         return f"is a loss that is not smooth, and no function of one number a record: {_SMOOTHER}"

@@ -193,7 +193,8 @@ class TermReader:
         """What is no loss by name; ``told`` is the node that a refusal is about."""
         found = argument_nodes(node, self._private)
         told = node if told is None else told
-        if found and not isinstance(found, str) and not refusals.over_records(told, kind):
+        hidden = self._private.count_is_private
+        if found and not isinstance(found, str) and not refusals.over_records(told, kind, hidden):
             self.opened.append(Opened(node, factor, self._outer, self._written))
             return
         if told is node and found == refusals.BESIDE and not _cvxpy.is_linear(node):
@@ -275,7 +276,7 @@ class TermReader:
         self._refuse(f"broadcasts {self._text(node)}{told}; {refusals.SHAPES}")
 
     def _refuse_atom(self, node: Any, kind: str) -> NoReturn:
-        self._refuse(refusals.of_atom(node, kind))
+        self._refuse(refusals.of_atom(node, kind, self._private.count_is_private))
 
     def refuse_term(self, written: Any, reason: str) -> NoReturn:
         """Refuse a term.
