@@ -392,9 +392,7 @@ def _read(
     declared: Declared | None,
 ) -> ERM:
     if declared is None:
-        return analysis.read(
-            problem, private, public=public, adjacency=adjacency, allow_open=True
-        )
+        return analysis.read(problem, private, public=public, adjacency=adjacency, losses="any")
     return read_declared(problem, private, declared, public=public, adjacency=adjacency)
 
 

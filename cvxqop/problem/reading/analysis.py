@@ -13,7 +13,7 @@ from cvxqop import _cvxpy
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.problem.describe import row_text
 from cvxqop.problem.erm import ERM
-from cvxqop.problem.losses.open_loss import open_parts
+from cvxqop.problem.losses.open_loss import OpenLoss
 from cvxqop.problem.losses.recognised import RecognisedLoss
 from cvxqop.problem.losses.terms import LabelledTerm, MarginTerm, SquaresTerm, Term
 from cvxqop.problem.parts import Texts
@@ -47,7 +47,7 @@ def read(
     *,
     public: Sequence[Any] = (),
     adjacency: str = "replace_one",
-    allow_open: bool = False,
+    losses: str = "closed",
 ) -> ERM:
     """Read a problem as private ERM.
 
@@ -63,8 +63,9 @@ def read(
     adjacency : {"replace_one", "add_remove"}
         What neighbouring data sets are; a mean and public arrays with one row a record have no
         meaning under add_remove.
-    allow_open : bool
-        Take losses that wait for a range or a width, which the caller settles.
+    losses : {"closed", "named", "any"}
+        "any" takes losses that wait for a range or a width, which the caller settles; "named" takes
+        those only that are losses by name, and not every function of an argument.
 
     Raises
     ------
@@ -72,11 +73,7 @@ def read(
         If the problem is not of this form. The message names the term and the remedy.
     """
     objective, constraints = objective_and_constraints(problem)
-    erm = _read(objective, constraints, private, public, adjacency)
-    if not allow_open:
-        for number, lacks in open_parts(erm.loss):
-            refuse_open(erm, number, lacks)
-    return erm
+    return _read(objective, constraints, private, public, adjacency, losses)
 
 
 def refuse_open(erm: ERM, number: int, lacks: str) -> NoReturn:
@@ -87,9 +84,11 @@ def refuse_open(erm: ERM, number: int, lacks: str) -> NoReturn:
     ProblemError
         Always.
     """
-    raise ProblemError(
-        f"The private term {erm.terms[number]} {refusals.OPEN[lacks]}."
-    ) from None
+    _refuse_open(erm.terms[number], lacks)
+
+
+def _refuse_open(term: str, lacks: str) -> NoReturn:
+    raise ProblemError(f"The private term {term} {refusals.OPEN[lacks]}.") from None
 
 
 def objective_and_constraints(problem: Any) -> tuple[Any, list[Any]]:
@@ -192,11 +191,14 @@ def _read(
     private: Sequence[Any],
     public: Sequence[Any],
     adjacency: str,
+    losses: str = "closed",
 ) -> ERM:
     data, text = private_data(objective, constraints, private, public, adjacency)
     hidden = data.count_is_private
     reader = TermReader(data, text)
     reader.split(objective)
+    if losses == "named" and reader.opened:
+        reader.refuse_term(reader.opened[0].written, refusals.UNKNOWN)
     read_opened(reader, data, text)
     reader.check_linear()
     checks.check_rest(reader.rest, text)
@@ -208,6 +210,9 @@ def _read(
         if hidden:
             _refuse_by_structure(reader, data, text)
         raise
+    if losses != "any":
+        for group in groups:
+            _check_closed(group, text)
     n = groups[0].rows.n
     shapes = data.leaf_shapes if hidden else counted_shapes([objective, *constraints], n)
     return ERM(
@@ -232,6 +237,16 @@ def _read(
             scale=scale_statement(reader.scales) if hidden else None,
         ),
     )
+
+
+def _check_closed(group: Assembled, text: Callable[[Any], str]) -> None:
+    """Refuse a group that waits for a public number."""
+    for term in group.terms:
+        if isinstance(term.loss, OpenLoss):
+            _refuse_open(text(term.written), term.loss.lacks)
+    labels = group.rows.labels
+    if labels is not None and np.isinf(labels.high):
+        _refuse_open(text(group.terms[0].written), "labels")
 
 
 def _term(group: Assembled, dimension: int, dropped: bool) -> Term:

@@ -41,7 +41,7 @@ def argument_nodes(node: Any, data: PrivateData) -> list[Any] | str:
         return refusals.BESIDE
     affine = is_affine(node)
     if affine and record_count(node) in data.counts:
-        return [node]
+        return [] if _grows(node, data) else [node]
     found: list[Any] = []
     for argument in node.args:
         own = argument_nodes(argument, data)
@@ -49,3 +49,16 @@ def argument_nodes(node: Any, data: PrivateData) -> list[Any] | str:
             return refusals.SEVERAL if affine else own
         found += [one for one in own if not any(one is other for other in found)]
     return found
+
+
+def _grows(node: Any, data: PrivateData) -> bool:
+    """Whether an array of variables meets the records entry by entry."""
+    if not data.contains(node):
+        return _cvxpy.has_variables(node) and node.size > 1 and not _is_stretched(node)
+    if _cvxpy.kind(node) in ("add", "neg", "multiply", "divide"):
+        return any(_grows(argument, data) for argument in node.args)
+    return False
+
+
+def _is_stretched(node: Any) -> bool:
+    return _cvxpy.kind(node) in ("promote", "broadcast") and node.args[0].size == 1

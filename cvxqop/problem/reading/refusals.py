@@ -22,6 +22,7 @@ __all__ = [
     "PUBLIC_WEIGHTS",
     "SEVERAL",
     "SHAPES",
+    "UNKNOWN",
     "UNLISTED",
     "UNLISTED_COUNTED",
     "in_arguments",
@@ -104,8 +105,8 @@ DECLARE = (
 )
 
 SEVERAL = (
-    "is a function of several numbers of a record, and losses of one affine argument a'θ + c a "
-    "record are read" + DECLARE
+    "is a function of several numbers of a record; a loss that is read is a function of one, its "
+    "argument a'θ + c, which is affine in the variables" + DECLARE
 )
 
 BESIDE = (
@@ -120,7 +121,7 @@ _SMOOTHER = (
 
 _ROUGH = (
     'is a loss that is not smooth. State smoothing="auto", or a width in units of the argument '
-    "such as smoothing=0.1, to have its Moreau envelope instead; or " + _SMOOTHER
+    "such as smoothing=0.5, to have its Moreau envelope instead; or " + _SMOOTHER
 )
 
 OPEN = {
@@ -128,12 +129,12 @@ OPEN = {
     "range": (
         "is a loss without a bound on its curvature on the whole line. Bound the variable by a "
         "constraint, such as norm(w, 2) <= 2, or the argument, such as Bounds(row_norm=…, "
-        "argument=2.0): beyond it the loss goes on as a parabola"
+        "argument=2): beyond it the loss goes on as a parabola"
     ),
     "domain": (
         "is a loss that is not finite, or has no bound on its curvature, on all of the range of "
         "its argument. State a range inside its domain, such as Bounds(row_norm=…, "
-        "argument=(0.1, 2.0)): beyond it the loss goes on as a parabola"
+        "argument=(0.5, 2)): beyond it the loss goes on as a parabola"
     ),
     "labels": (
         "has private numbers times its argument, such as counts, and no public bound on them: "
@@ -142,8 +143,7 @@ OPEN = {
 }
 
 _NOT_A_SUM = (
-    "is no sum over records, so that no loss of one record exists, and a loss that is not smooth "
-    "or without a bound on the curvature of one record. "
+    "is a loss that is not smooth, and no sum over records, so that no loss of one record exists. "
 )
 
 _INSTEAD = {
@@ -151,10 +151,14 @@ _INSTEAD = {
     "norm_inf": "Use sum(huber(X @ w - y)), or sum(power(X @ w - y, 4)) on a bounded variable",
     "max": "Use the sum of a convex function of each record, such as sum(huber(X @ w - y))",
     "sum_largest": "Use sum(pos(t - a)) with a level a, a Variable, and smoothing=\"auto\"",
-    "log_sum_exp": "Use sum(exp(t)) on a bounded variable, which has the same minimiser",
 }
 
-_UNKNOWN = (
+_SOFT_MAXIMUM = (
+    "is no sum over records, so that there is no loss of one record whose curvature could be "
+    "bounded. Use sum(exp(t)) on a bounded variable"
+)
+
+UNKNOWN = (
     "is not a loss that is known: sum_squares, sum(square(…)), norm(…, 2)**2, sum(huber(…)), "
     "sum(logistic(…)), sum(square(pos(…))) and sums of other convex functions of an affine "
     "argument are"
@@ -189,10 +193,10 @@ def of_atom(node: Any, kind: str, hidden: bool = False) -> str:
     if hidden and over_records(node, kind, hidden) and kind in _NORMS:
         return f"{_NOT_A_SUM}{_INSTEAD['norm']}, or write a sum of absolute values, sum(abs(…))"
     if over_records(node, kind, hidden):
-        return _NOT_A_SUM + _INSTEAD[_OVER_RECORDS[kind]]
+        return _SOFT_MAXIMUM if kind == "log_sum_exp" else _NOT_A_SUM + _INSTEAD[_OVER_RECORDS[kind]]
     if kind in _NOT_SMOOTH_ATOMS:
         return f"is a loss that is not smooth, and no function of one number a record: {_SMOOTHER}"
-    return _UNKNOWN + DECLARE
+    return UNKNOWN + DECLARE
 
 
 _NOT_SMOOTH_ATOMS = frozenset(

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
 from cvxqop.problem.losses.multinomial import Multinomial
+from cvxqop.problem.losses.phi.operations import ELEMENTWISE
 from cvxqop.problem.losses.scalar import ScalarLoss, huber, logistic, squared, squared_hinge
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading import refusals
@@ -178,7 +179,8 @@ class TermReader:
         around: Weight | None = None,
     ) -> None:
         """A loss by name; left open where its argument is not affine, or its term is left open."""
-        closed = _cvxpy.holds_records(argument) or (is_affine(argument) and not self._opening)
+        affine = _cvxpy.is_linear(argument) or is_affine(argument)
+        closed = _cvxpy.holds_records(argument) or (affine and not self._opening)
         if closed or not self._opens(node):
             self._add(loss, factor, argument)
         else:
@@ -197,7 +199,7 @@ class TermReader:
         if found and not isinstance(found, str) and not refusals.over_records(told, kind, hidden):
             self.opened.append(Opened(node, factor, self._outer, self._written))
             return
-        if told is node and found == refusals.BESIDE and not _cvxpy.is_linear(node):
+        if told is node and found == refusals.BESIDE and kind in ELEMENTWISE:
             self._refuse(refusals.BESIDE)
         self._refuse_atom(told, kind)
 
