@@ -56,7 +56,7 @@ def settled(erm: ERM, settings: Settings) -> ERM:
         return erm
     width = settings.smoothing
     if width == "auto":
-        first, found = _with_width(erm, settings, 1.0)
+        _, found = _with_width(erm, settings, 1.0)
         width = _chosen(erm, settings) if any(one.gap > 0.0 for one in found) else 1.0
     return _with_width(erm, settings, None if width is None else float(width))[0]
 
@@ -136,7 +136,7 @@ def _scale(erm: ERM, settings: Settings) -> float:
 
 def _range(erm: ERM, settings: Settings) -> float:
     """A: the largest argument of a record that is expected."""
-    anchor, offset = resolve_anchor(erm, settings.anchor, settings.bounds)
+    _, offset = resolve_anchor(erm, settings.anchor, settings.bounds)
     B = erm.loss.offset(settings.bounds) if offset is None else offset
     return (B or 0.0) + erm.loss.row_norm(settings.bounds) * settings.distance
 

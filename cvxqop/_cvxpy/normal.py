@@ -16,7 +16,9 @@ __all__ = ["is_of_log_normcdf"]
 @cache
 def _own() -> tuple[Any, ...]:
     values = (
-        leaf_value(leaf) for leaf in leaves(cp.log_normcdf(cp.Variable())) if kind(leaf) == "constant"
+        leaf_value(leaf)
+        for leaf in leaves(cp.log_normcdf(cp.Variable()))
+        if kind(leaf) == "constant"
     )
     return tuple(_dense(value) for value in values if np.size(_dense(value)) > 1)
 

@@ -76,7 +76,7 @@ class Bounds:
 
     @property
     def range(self) -> tuple[float, float]:
-        """Where the argument of a loss lies by ``argument``; the whole line if that is not given."""
+        """Where the argument of a loss lies by ``argument``; else the whole line."""
         argument = self.argument
         if isinstance(argument, tuple):
             return argument

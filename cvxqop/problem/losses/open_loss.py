@@ -139,14 +139,14 @@ def settle(
             for j, (phi, weight) in enumerate(term.losses, number):
                 if isinstance(phi, OpenLoss):
                     A = term.argument_bound(bounds, anchor, offset, distance)
-                    phi, gap, text = _settled(phi, A, bounds, width, lambda why, j=j: refuse(why, j))
+                    phi, gap, text = _settled(phi, A, bounds, width, _about(refuse, j))
                     settled.append(Settled(phi, float(np.max(weight, initial=0.0)), gap))
                     replaced.append((j, text))
                 own.append((phi, weight))
             number += len(term.losses)
             term = replace(term, losses=tuple(own))
             if _waits(term):
-                term = _with_labels(term, bounds, lambda why, j=number - 1: refuse(why, j))
+                term = _with_labels(term, bounds, _about(refuse, number - 1))
         else:
             number += len(term.losses)
         terms.append(term)
@@ -189,6 +189,13 @@ def _settled(
         source = loss.source.substitute(Fraction(own.factor), Fraction(own.shift))
         loss = loss_of(source, loss.name)
     return loss, gap, " and ".join(texts)
+
+
+def _about(refuse: Callable[[str, int], NoReturn], number: int) -> Refuse:
+    def about(lacks: str) -> NoReturn:
+        refuse(lacks, number)
+
+    return about
 
 
 def _waits(term: MarginTerm) -> bool:

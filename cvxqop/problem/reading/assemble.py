@@ -30,8 +30,8 @@ from cvxqop.problem.reading.columns import (
 )
 from cvxqop.problem.reading.factors import outer_factor, row_factor
 from cvxqop.problem.reading.labels import check_signs, read_labels, read_votes
-from cvxqop.problem.reading.public import Stacking, record_count
 from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
+from cvxqop.problem.reading.public import Stacking, record_count
 from cvxqop.problem.reading.terms import TermReader
 from cvxqop.problem.records.outputs import OutputRows, Outputs, stacked_numbers
 from cvxqop.problem.records.pieces import Piece, times

@@ -150,7 +150,7 @@ _INSTEAD = {
     "norm": "Square the norm, norm(X @ w - y, 2)**2, as the lasso does with another λ",
     "norm_inf": "Use sum(huber(X @ w - y)), or sum(power(X @ w - y, 4)) on a bounded variable",
     "max": "Use the sum of a convex function of each record, such as sum(huber(X @ w - y))",
-    "sum_largest": "Use sum(pos(t - a)) with a level a, a Variable, and smoothing=\"auto\"",
+    "sum_largest": 'Use sum(pos(t - a)) with a level a, a Variable, and smoothing="auto"',
 }
 
 _SOFT_MAXIMUM = (
@@ -193,7 +193,9 @@ def of_atom(node: Any, kind: str, hidden: bool = False) -> str:
     if hidden and over_records(node, kind, hidden) and kind in _NORMS:
         return f"{_NOT_A_SUM}{_INSTEAD['norm']}, or write a sum of absolute values, sum(abs(…))"
     if over_records(node, kind, hidden):
-        return _SOFT_MAXIMUM if kind == "log_sum_exp" else _NOT_A_SUM + _INSTEAD[_OVER_RECORDS[kind]]
+        return (
+            _SOFT_MAXIMUM if kind == "log_sum_exp" else _NOT_A_SUM + _INSTEAD[_OVER_RECORDS[kind]]
+        )
     if kind in _NOT_SMOOTH_ATOMS:
         return f"is a loss that is not smooth, and no function of one number a record: {_SMOOTHER}"
     return UNKNOWN + DECLARE

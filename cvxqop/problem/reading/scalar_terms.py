@@ -20,11 +20,16 @@ from cvxqop.problem.losses.scalar import squared
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading import checks, refusals
 from cvxqop.problem.reading.affine import AffineReader
-from cvxqop.problem.reading.arguments import argument_nodes
 from cvxqop.problem.reading.columns import CONSTANT, TOLERANCE, Columns, linear_columns, ratio
+from cvxqop.problem.reading.loss_terms import (
+    LinearTerm,
+    LossTerm,
+    Opened,
+    argument_nodes,
+    is_affine,
+)
 from cvxqop.problem.reading.public import Stacking, record_count
 from cvxqop.problem.reading.separable import PUBLIC, SeparableReader, State
-from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm, Opened
 from cvxqop.problem.reading.terms import TermReader
 from cvxqop.problem.reading.weights import Weight
 from cvxqop.problem.records.pieces import times, total
@@ -99,10 +104,10 @@ class _Reading:
     def read(self) -> _Phi:
         own = self._opened
         nodes = argument_nodes(own.node, self._data)
-        if isinstance(nodes, str) or not nodes:
-            self._refuse(nodes or refusals.SEVERAL)
+        if isinstance(nodes, str):
+            self._refuse(nodes)
         if self._data.count_is_private:
-            self._check_structure(nodes)
+            self._check_structure()
         base, *others = nodes
         terms = [LossTerm(squared, 1.0, node, own.written, False) for node in nodes]
         checks.check_arguments(terms, [], self._data, self._text)
@@ -137,9 +142,9 @@ class _Reading:
             return 1.0, sign, sign * inner
         return outer, float(inner) / abs(outer), 1.0
 
-    def _check_structure(self, nodes: Sequence[Any]) -> None:
+    def _check_structure(self) -> None:
         """Where n is private: a sum over records by structure, whatever their number."""
-        state = _Around(self._data, self._refuse, nodes).read(self._opened.node)
+        state = _Around(self._data, self._refuse).read(self._opened.node)
         if state == PUBLIC:
             self._refuse(refusals.COMBINES)
         for node in _cvxpy.nodes(self._opened.node):
@@ -162,16 +167,14 @@ class _Reading:
 class _Around(SeparableReader):
     """The structure around arguments; what they may divide by is the business of their reader."""
 
-    def __init__(
-        self, private: PrivateData, refuse: Callable[[str], NoReturn], arguments: Sequence[Any]
-    ) -> None:
+    def __init__(self, private: PrivateData, refuse: Callable[[str], NoReturn]) -> None:
         super().__init__(private, refuse)
-        self._arguments, self._inside = arguments, False
+        self._inside = False
 
     def read(self, node: Any) -> State:
         """State of an expression."""
         outside = self._inside
-        self._inside = outside or any(node is one for one in self._arguments)
+        self._inside = outside or is_affine(node)
         try:
             return super().read(node)
         finally:

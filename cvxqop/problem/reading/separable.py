@@ -246,7 +246,8 @@ class SeparableReader:
             if one and self._private.has_listed(node):
                 return
             self._refuse(refusals.PER_RECORD)
-        if is_plain(constant_array(node)):
+        value = constant_array(node)
+        if is_plain(value) or _cvxpy.is_of_log_normcdf(value):
             return
         if self._private.count_is_private:
             self._refuse(f"holds a public array {refusals.PUBLIC_ROWS}")

@@ -5,7 +5,7 @@ Only the atoms are read here; what the arguments e look like is `affine`'s busin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,8 +18,13 @@ from cvxqop.problem.losses.phi.operations import ELEMENTWISE
 from cvxqop.problem.losses.scalar import ScalarLoss, huber, logistic, squared, squared_hinge
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading import refusals
-from cvxqop.problem.reading.arguments import argument_nodes, is_affine
-from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm, Opened
+from cvxqop.problem.reading.loss_terms import (
+    LinearTerm,
+    LossTerm,
+    Opened,
+    argument_nodes,
+    is_affine,
+)
 from cvxqop.problem.reading.public import constant_array, record_count
 from cvxqop.problem.reading.scales import ScaleReader
 from cvxqop.problem.reading.weights import Weight
