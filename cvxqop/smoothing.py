@@ -32,7 +32,7 @@ from cvxqop.privacy.mechanism import reference_curvature
 from cvxqop.problem.anchor import resolve_anchor
 from cvxqop.problem.erm import ERM
 from cvxqop.problem.losses.open_loss import Settled, open_parts, settle
-from cvxqop.problem.reading.analysis import refuse_open
+from cvxqop.problem.reading import refusals
 from cvxqop.settings import Settings
 from cvxqop.solve.rest.reach import farthest
 
@@ -68,7 +68,7 @@ def _with_width(
     distance = farthest(erm.variables, erm.constraints, anchor)
 
     def refuse(lacks: str, number: int) -> NoReturn:
-        refuse_open(erm, number, lacks)
+        refusals.refuse_open(erm.terms[number], lacks)
 
     loss, found, replaced = settle(
         erm.loss, settings.bounds, anchor, offset, distance, width, refuse

@@ -34,7 +34,6 @@ __all__ = [
     "private_data",
     "read",
     "read_expression",
-    "refuse_open",
     "total",
 ]
 
@@ -74,21 +73,6 @@ def read(
     """
     objective, constraints = objective_and_constraints(problem)
     return _read(objective, constraints, private, public, adjacency, losses)
-
-
-def refuse_open(erm: ERM, number: int, lacks: str) -> NoReturn:
-    """Refuse a term that waits for a public number, and say for which.
-
-    Raises
-    ------
-    ProblemError
-        Always.
-    """
-    _refuse_open(erm.terms[number], lacks)
-
-
-def _refuse_open(term: str, lacks: str) -> NoReturn:
-    raise ProblemError(f"The private term {term} {refusals.OPEN[lacks]}.") from None
 
 
 def objective_and_constraints(problem: Any) -> tuple[Any, list[Any]]:
@@ -243,10 +227,10 @@ def _check_closed(group: Assembled, text: Callable[[Any], str]) -> None:
     """Refuse a group that waits for a public number."""
     for term in group.terms:
         if isinstance(term.loss, OpenLoss):
-            _refuse_open(text(term.written), term.loss.lacks)
+            refusals.refuse_open(text(term.written), term.loss.lacks)
     labels = group.rows.labels
     if labels is not None and np.isinf(labels.high):
-        _refuse_open(text(group.terms[0].written), "labels")
+        refusals.refuse_open(text(group.terms[0].written), "labels")
 
 
 def _term(group: Assembled, dimension: int, dropped: bool) -> Term:

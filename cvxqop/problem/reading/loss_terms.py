@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from cvxqop import _cvxpy
+from cvxqop.errors import ProblemError
 from cvxqop.problem.losses.multinomial import Multinomial
 from cvxqop.problem.losses.open_loss import OpenLoss
 from cvxqop.problem.losses.phi.loss import PhiLoss
@@ -16,6 +17,7 @@ from cvxqop.problem.losses.scalar import ScalarLoss, logistic
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading import refusals
 from cvxqop.problem.reading.public import record_count
+from cvxqop.problem.reading.separable import Structure
 from cvxqop.problem.reading.weights import Weight
 
 __all__ = ["LinearTerm", "LossTerm", "Opened", "argument_nodes", "is_affine"]
@@ -92,7 +94,7 @@ def argument_nodes(node: Any, data: PrivateData) -> list[Any] | str:
     if any(map(data.contains, beside)) or not _cvxpy.has_variables(node):
         return refusals.BESIDE
     affine = is_affine(node)
-    if affine and record_count(node) in data.counts:
+    if affine and record_count(node) in data.counts and _keeps_records(node, data):
         return [] if _grows(node, data) else [_unscaled(node, data)]
     found: list[Any] = []
     for argument in node.args:
@@ -101,6 +103,15 @@ def argument_nodes(node: Any, data: PrivateData) -> list[Any] | str:
             return refusals.SEVERAL if affine else own
         found += [one for one in own if not any(one is other for other in found)]
     return found
+
+
+def _keeps_records(node: Any, data: PrivateData) -> bool:
+    """Where n is private, whether a node has the axis of the records, and not one as long."""
+    return not data.count_is_private or Structure(data, _unread).has_axis(node)
+
+
+def _unread(reason: str) -> NoReturn:
+    raise ProblemError(reason)
 
 
 def _unscaled(node: Any, data: PrivateData) -> Any:

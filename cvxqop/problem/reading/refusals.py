@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from cvxqop import _cvxpy
+from cvxqop.errors import ProblemError
 
 __all__ = [
     "ARRAY",
@@ -31,6 +32,7 @@ __all__ = [
     "of_count",
     "of_shape",
     "over_records",
+    "refuse_open",
     "stacked",
     "weights",
 ]
@@ -167,6 +169,17 @@ UNKNOWN = (
 _OVER_RECORDS = {"pnorm": "norm", "sigma_max": "norm", "norm_inf": "norm_inf", "max": "max"} | {
     name: name for name in ("sum_largest", "log_sum_exp")
 }
+
+
+def refuse_open(term: str, lacks: str) -> NoReturn:
+    """Refuse a term that waits for a public number, and say for which.
+
+    Raises
+    ------
+    ProblemError
+        Always.
+    """
+    raise ProblemError(f"The private term {term} {OPEN[lacks]}.") from None
 
 
 _NORMS = frozenset({"norm1", "pnorm", "sigma_max", "norm_inf"})
