@@ -10,7 +10,7 @@ import cvxqop
 from cvxqop.problem.losses.phi.recognise import recognise
 
 RNG = np.random.default_rng(3)
-N, D = 2000, 3
+N, D = 1000, 3
 X = RNG.uniform(-0.5, 0.5, (N, D))
 Y = X @ [1.0, -1.0, 0.5] + 0.1 * RNG.uniform(-1, 1, N)
 S = np.where(RNG.uniform(size=N) < 1 / (1 + np.exp(-6 * Y)), 1.0, -1.0)
@@ -35,7 +35,7 @@ SMOOTH = {
     "squared hinge": (cp.sum_squares(cp.pos(1 - M)), {}),
     "squared ε-insensitive": (cp.sum(cp.square(cp.pos(cp.abs(T) - 0.05))), {}),
     "expectile": (cp.sum(TAU * cp.square(cp.pos(U)) + (1 - TAU) * cp.square(cp.neg(U))), {}),
-    "fourth power": (cp.sum(cp.power(T, 4)), {}),
+    "fourth power": (cp.sum(cp.power(T, 4)), {"argument": 0.5}),
     "probit": (-cp.sum(cp.log_normcdf(M)), {}),
     "Poisson": (cp.sum(cp.exp(X @ W) - cp.multiply(COUNTS, X @ W)), {"offset": 6.0}),
     "exponential": (cp.sum(cp.exp(-(X @ W))), {}),
