@@ -38,6 +38,7 @@ from cvxqop.problem.reading import analysis
 from cvxqop.problem.reading.declared_reading import read_declared
 from cvxqop.records import Records
 from cvxqop.settings import Options, Settings, check_persons
+from cvxqop.smoothing import settled
 from cvxqop.solution import PrivateLoss, PrivateSolution
 from cvxqop.spend import release_quadratic, spend
 from cvxqop.statements import warnings_of
@@ -73,9 +74,9 @@ def privatize(problem: cp.Problem, **options: Unpack[Options]) -> PrivateSolutio
     Parameters
     ----------
     problem : cvxpy.Problem
-        Minimise a loss of affine expressions in private data (squared, Huber, logistic, squared
-        hinge, multinomial logistic, or ``declared``) plus any convex public regulariser, subject to
-        any convex public constraints.
+        Minimise a loss of affine expressions in private data (squared, multinomial logistic, any
+        convex function of one affine argument a record, or ``declared``) plus any convex public
+        regulariser, subject to any convex public constraints.
     private : list or Records
         The private arrays (matched by value), constants or parameters (by identity); also lists of
         numbers, pandas and polars objects. Row i of each belongs to record i.
@@ -118,6 +119,11 @@ def privatize(problem: cp.Problem, **options: Unpack[Options]) -> PrivateSolutio
     declared : Declared, optional
         Constants of a convex, smooth private loss that is not recognised, in place of ``bounds``.
         The guarantee then rests on them, because nothing is clipped, and the solution says so.
+    smoothing : float, "auto" or None
+        Width h > 0, in units of the argument, of the Moreau envelope that takes the place of a loss
+        that is not smooth, such as hinge, absolute value or pinball: φ's slopes, curvature 1/h.
+        "auto" chooses h from public numbers, so that what it changes costs less than the noise is
+        predicted to; None refuses such losses. The plan and the solution state h.
     accept_solver_accuracy : bool
         For declared losses: release an answer that could not be certified to be within Δ. The
         guarantee then rests on the solver, and the solution says so.
@@ -272,7 +278,7 @@ def prepare(
             _persons(settings.persons, settings.rows_per_person),
         )
         _cvxpy.claim_ids([problem.objective, *problem.constraints])
-        case, backend, candidates = choose(erm, settings)
+        case, backend, candidates = choose(settled(erm, settings), settings)
         backend.check_ridge(erm, case.settings, case.mechanism.ridge)
     return case, backend, candidates
 
@@ -429,7 +435,9 @@ def _read(
     persons: Persons | None,
 ) -> ERM:
     if declared is None:
-        return analysis.read(problem, private, public=public, adjacency=adjacency, persons=persons)
+        return analysis.read(
+            problem, private, public=public, adjacency=adjacency, persons=persons, losses="any"
+        )
     return read_declared(problem, private, declared, public=public, adjacency=adjacency)
 
 

@@ -53,6 +53,7 @@ class Options(TypedDict, total=False):
     seed: Any
     budget: Budget | None
     declared: Declared | None
+    smoothing: float | str | None
     accept_solver_accuracy: bool
     persons: Any
     rows_per_person: int | str | None
@@ -79,6 +80,7 @@ class Settings:
     seed: Any = None
     budget: Budget | None = None
     declared: Declared | None = None
+    smoothing: float | str | None = None
     accept_solver_accuracy: bool = False
     persons: Any = field(default=None, repr=False)
     rows_per_person: int | str | None = None
@@ -137,6 +139,8 @@ class Settings:
                 f"accuracy must lie between {FINEST:g} and infinity, got {self.accuracy!r}: times "
                 "the radius it is a distance that double precision must be able to certify."
             )
+        if self.smoothing is not None and self.smoothing != "auto":
+            _check_width(self.smoothing)
         _check_choice("adjacency", self.adjacency, ADJACENCIES)
         _check_choice("nonfinite", self.nonfinite, ("raise", "zero"))
         if not isinstance(self.perturbation, Perturbation):
@@ -239,6 +243,14 @@ def _check_number(name: str, value: Any) -> None:
         raise OptionError(f"{name} must be a number, not {type(value).__name__}.")
     if math.isnan(value):
         raise OptionError(f"{name} must not be NaN.")
+
+
+def _check_width(value: Any) -> None:
+    if isinstance(value, str):
+        raise OptionError(f"smoothing must be a positive number, 'auto' or None, not {value!r}.")
+    _check_number("smoothing", value)
+    if not 0.0 < value < math.inf:
+        raise OptionError(f"smoothing must be positive and finite, got {value!r}.")
 
 
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

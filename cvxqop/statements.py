@@ -66,6 +66,7 @@ def assumptions_of(
         )
     anchored = settings.anchor is not None
     sentences.append(erm.loss.promise(constants, settings.bounds, anchored, cut))
+    sentences += erm.replaced
     if isinstance(settings.mechanism, Linear) and settings.mechanism.clip is not None:
         whose = "record" if erm.persons is None else "row"
         sentences.append(

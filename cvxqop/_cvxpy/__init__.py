@@ -20,6 +20,7 @@ from cvxqop._cvxpy.nodes import (
     has_variables,
     holds_records,
     index_key,
+    is_affine_kind,
     is_elementwise,
     is_euclidean,
     is_leaf,
@@ -36,6 +37,7 @@ from cvxqop._cvxpy.nodes import (
     stretched,
     variables,
 )
+from cvxqop._cvxpy.normal import is_of_log_normcdf
 from cvxqop._cvxpy.reverse import Tape
 from cvxqop._cvxpy.sharing import SHARED, claim_ids, forget_forms, reading
 from cvxqop._cvxpy.text import Shapes, format_constraint, format_expression, format_shape
@@ -59,11 +61,13 @@ __all__ = [
     "holdings",
     "holds_records",
     "index_key",
+    "is_affine_kind",
     "is_elementwise",
     "is_euclidean",
     "is_leaf",
     "is_linear",
     "is_norm_of_one",
+    "is_of_log_normcdf",
     "is_sparse",
     "kept_aside",
     "kind",

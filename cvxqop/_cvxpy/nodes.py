@@ -40,6 +40,7 @@ __all__ = [
     "has_variables",
     "holds_records",
     "index_key",
+    "is_affine_kind",
     "is_elementwise",
     "is_euclidean",
     "is_leaf",
@@ -177,6 +178,11 @@ def variables(node: Any) -> list[cp.Variable]:
 def has_variables(node: Any) -> bool:
     """Whether a variable occurs. (CVXPY's ``is_constant`` calls every empty shape constant.)"""
     return any(kind(leaf) == "variable" for leaf in leaves(node))
+
+
+def is_affine_kind(node: Any) -> bool:
+    """Whether a node is a sum, product, selection or rearrangement, stacks included."""
+    return kind(node) in _LINEAR or kind(node) in ("vstack", "hstack", "concatenate")
 
 
 def is_linear(node: Any) -> bool:

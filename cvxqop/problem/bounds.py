@@ -38,7 +38,11 @@ class Bounds:
         Bound on |a'θ0 + c|, the argument of φ at the anchor θ0 (with θ0 = 0: on the target), in
         units of the target; a public factor around the whole argument, such as the 10 of
         (y − X @ w) / 0.1, is applied by the library. Required when the loss has an offset or the
-        anchor is not zero.
+        anchor is not zero. It also bounds the labels y of losses such as exp(t) − y t.
+    argument : float or pair of floats, optional
+        A: the argument t of a loss whose curvature has no bound on the whole line, as it is
+        written, lies in [−A, A], or in the pair (low, high). Enforced: beyond it the loss goes on
+        as a parabola. Not needed where row_norm and the constraints bound the argument.
 
     Attributes
     ----------
@@ -58,14 +62,26 @@ class Bounds:
 
     row_norm: float
     offset: float | None = None
+    argument: float | tuple[float, float] | None = field(default=None, repr=False)
     from_data: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "row_norm", _number("row_norm", self.row_norm, positive=True))
         if self.offset is not None:
             object.__setattr__(self, "offset", _number("offset", self.offset, positive=False))
+        if self.argument is not None:
+            object.__setattr__(self, "argument", _range(self.argument))
         if not isinstance(self.from_data, bool):
             raise OptionError("Bounds: from_data must be True or False.")
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Where the argument of a loss lies by ``argument``; else the whole line."""
+        argument = self.argument
+        if isinstance(argument, tuple):
+            return argument
+        end = math.inf if argument is None else argument
+        return -end, end
 
     @classmethod
     def from_box(
@@ -130,6 +146,22 @@ class Bounds:
         largest = _largest(norms) or 1.0
         offset = None if y is None else _largest(np.abs(floats(as_numbers(y, "y"))))
         return cls(row_norm=largest, offset=offset, from_data=True)
+
+
+def _range(value: Any) -> float | tuple[float, float]:
+    """A > 0, or low < high."""
+    if not isinstance(value, tuple | list):
+        return _number("argument", value, positive=True)
+    if len(value) != 2:
+        raise OptionError("Bounds: argument must be a number, or a pair (low, high).")
+    ends = [
+        _number("argument", abs(end) if isinstance(end, numbers.Real) else end, positive=False)
+        for end in value
+    ]
+    low, high = (math.copysign(end, own) for end, own in zip(ends, value, strict=True))
+    if not low < high:
+        raise OptionError("Bounds: argument must be a pair (low, high) with low < high.")
+    return low, high
 
 
 def _number(name: str, value: Any, *, positive: bool) -> float:

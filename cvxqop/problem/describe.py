@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from cvxqop.problem.erm import ERM
 from cvxqop.problem.losses.declared_loss import DeclaredLoss
+from cvxqop.problem.losses.open_loss import OpenLoss, open_parts
 from cvxqop.problem.losses.recognised import RecognisedLoss
 from cvxqop.problem.losses.terms import LabelledTerm, Term
 from cvxqop.problem.reading.public import Stacking
@@ -43,13 +45,15 @@ def _recognised_lines(erm: ERM, loss: RecognisedLoss) -> list[str]:
             if erm.mean
             else f"weight {float(weight):g}"
         )
-        lines.append(f"    φ = {phi.name}; curvature κ = {phi.curvature:g}; {size}")
+        lines.append(f"    φ = {phi.name}; {_curvature(phi)}; {size}")
     for text in erm.texts.labels:
         lines.append(f"  {text}")
         lines.append(
             "    labels y, each record's moved to the nearest probability vector"
             if any(isinstance(term, LabelledTerm) for term in loss.terms)
             else "    labels of the logistic loss, cut to its range of slopes"
+            if not any("labels" in lacks for _, lacks in open_parts(loss))
+            else "    private numbers times the argument, cut to Bounds(offset=…)"
         )
     for term in loss.terms:
         lines += _output_lines(term)
@@ -62,6 +66,14 @@ def _recognised_lines(erm: ERM, loss: RecognisedLoss) -> list[str]:
     lines += [*_theta_lines(erm), *_array_lines(erm)]
     norm = max(term.row_parts.public_norm for term in loss.terms)
     return [*lines, f"Public part of a: norm {norm:g}"]
+
+
+def _curvature(phi: Any) -> str:
+    if not isinstance(phi, OpenLoss):
+        return f"curvature κ = {phi.curvature:g}"
+    if phi.lacks == "smoothing":
+        return 'not smooth: needs smoothing="auto" or a width'
+    return "curvature bounded on bounded ranges only: needs a bounded variable or argument"
 
 
 def _headline(loss: RecognisedLoss) -> str:

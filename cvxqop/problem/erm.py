@@ -50,6 +50,8 @@ class ERM:
         The arrays that were listed as private or given to a `glm_loss`.
     persons : Persons or None
         Whose rows are whose, where neighbours differ in all rows of a person.
+    replaced : tuple of str
+        What takes the place of losses that have no bound on their curvature, in sentences.
     """
 
     variables: tuple[cp.Variable, ...]
@@ -64,6 +66,7 @@ class ERM:
     private_leaves: tuple[Any, ...] = ()
     private_arrays: tuple[Any, ...] = ()
     persons: Persons | None = None
+    replaced: tuple[str, ...] = ()
 
     @property
     def dimension(self) -> int:

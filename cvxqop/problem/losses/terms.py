@@ -142,6 +142,19 @@ class Term:
             B = 0.0
         return R * self._slope((B or 0.0) + R * distance)
 
+    def argument_bound(
+        self, bounds: Bounds, anchor: Array, offset: float | None, distance: float
+    ) -> float:
+        """A bound on |a'θ + c| within ``distance`` of the anchor.
+
+        Raises
+        ------
+        ProblemError
+            If B is needed and not given.
+        """
+        B = self._bound(bounds, self._checked(anchor), offset) or 0.0
+        return B + self.row_norm(bounds) * distance
+
     def clipped(
         self,
         bounds: Bounds,
@@ -217,6 +230,11 @@ class MarginTerm(Term):
     def vanishing(self) -> bool:
         """As in `Term`; labels move the minimiser of each record."""
         return self.rows.labels is None and super().vanishing
+
+    def _slope(self, bound: float) -> float:
+        """As in `Term`, and what labels add that are no part of a logistic loss."""
+        labels = self.rows.labels
+        return super()._slope(bound) + (0.0 if labels is None else labels.slope)
 
     @property
     def _weighted(self) -> bool:

@@ -136,7 +136,7 @@ def _is_accepted(unlisted: Unlisted, data: PrivateData, in_a_private_term: bool)
         return False
     # The array of one record may have one value: it has to be a number that formulas are made of,
     # and where n may be one, so has any.
-    if is_plain(array) or is_plain_identity(array):
+    if is_plain(array) or is_plain_identity(array) or _cvxpy.is_of_log_normcdf(array):
         return True
     several = array.size > 1 and not data.count_is_private and min(data.counts) > 1
     return several and _has_one_value(array)

@@ -13,6 +13,7 @@ from cvxqop import _cvxpy
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.problem.describe import row_text
 from cvxqop.problem.erm import ERM
+from cvxqop.problem.losses.open_loss import OpenLoss
 from cvxqop.problem.losses.recognised import RecognisedLoss
 from cvxqop.problem.losses.terms import LabelledTerm, MarginTerm, SquaresTerm, Term
 from cvxqop.problem.parts import Texts
@@ -22,6 +23,7 @@ from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.reading import checks, refusals
 from cvxqop.problem.reading.assemble import Assembled, assemble
 from cvxqop.problem.reading.public import Stacking
+from cvxqop.problem.reading.scalar_terms import read_opened
 from cvxqop.problem.reading.separable import SeparableReader
 from cvxqop.problem.reading.terms import TermReader
 from cvxqop.problem.reading.weights import scale_statement
@@ -46,6 +48,7 @@ def read(
     public: Sequence[Any] = (),
     adjacency: str = "replace_one",
     persons: Persons | None = None,
+    losses: str = "closed",
 ) -> ERM:
     """Read a problem as private ERM.
 
@@ -63,6 +66,9 @@ def read(
         meaning under add_remove.
     persons : Persons, optional
         Whose rows are whose; the number of rows is private then, whatever the adjacency.
+    losses : {"closed", "named", "any"}
+        "any" takes losses that wait for a range or a width, which the caller settles; "named" takes
+        those only that are losses by name, and not every function of an argument.
 
     Raises
     ------
@@ -70,7 +76,7 @@ def read(
         If the problem is not of this form. The message names the term and the remedy.
     """
     objective, constraints = objective_and_constraints(problem)
-    return _read(objective, constraints, private, public, adjacency, persons)
+    return _read(objective, constraints, private, public, adjacency, persons, losses)
 
 
 def objective_and_constraints(problem: Any) -> tuple[Any, list[Any]]:
@@ -176,11 +182,16 @@ def _read(
     public: Sequence[Any],
     adjacency: str,
     persons: Persons | None,
+    losses: str = "closed",
 ) -> ERM:
     data, text = private_data(objective, constraints, private, public, adjacency, persons)
     hidden = data.count_is_private
     reader = TermReader(data, text)
     reader.split(objective)
+    if losses == "named" and reader.opened:
+        reader.refuse_term(reader.opened[0].written, refusals.UNKNOWN)
+    read_opened(reader, data, text)
+    reader.check_linear()
     checks.check_rest(reader.rest, text)
     checks.check_arguments(reader.terms, reader.linear, data, text)
     stacking = _stacking(reader, text)
@@ -190,6 +201,9 @@ def _read(
         if hidden:
             _refuse_by_structure(reader, data, text)
         raise
+    if losses != "any":
+        for group in groups:
+            _check_closed(group, text)
     n = groups[0].rows.n
     if persons is not None and persons.n != n:
         raise ProblemError(
@@ -221,6 +235,16 @@ def _read(
             scale=scale_statement(reader.scales) if hidden else None,
         ),
     )
+
+
+def _check_closed(group: Assembled, text: Callable[[Any], str]) -> None:
+    """Refuse a group that waits for a public number."""
+    for term in group.terms:
+        if isinstance(term.loss, OpenLoss):
+            refusals.refuse_open(text(term.written), term.loss.lacks)
+    labels = group.rows.labels
+    if labels is not None and np.isinf(labels.high):
+        refusals.refuse_open(text(group.terms[0].written), "labels")
 
 
 def _term(group: Assembled, dimension: int, dropped: bool, persons: Persons | None) -> Term:

@@ -20,6 +20,7 @@ from cvxqop.problem.reading.affine import AffineReader
 from cvxqop.problem.reading.columns import (
     TOLERANCE,
     Columns,
+    centred,
     is_offset,
     layout_of,
     linear_columns,
@@ -29,8 +30,9 @@ from cvxqop.problem.reading.columns import (
 )
 from cvxqop.problem.reading.factors import outer_factor, row_factor
 from cvxqop.problem.reading.labels import check_signs, read_labels, read_votes
+from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
 from cvxqop.problem.reading.public import Stacking, record_count
-from cvxqop.problem.reading.terms import LinearTerm, LossTerm, TermReader
+from cvxqop.problem.reading.terms import TermReader
 from cvxqop.problem.records.outputs import OutputRows, Outputs, stacked_numbers
 from cvxqop.problem.records.pieces import Piece, times
 from cvxqop.problem.records.rows import AffineRows, Labels
@@ -100,7 +102,7 @@ def assemble(
     groups: list[_Group] = []
     for term in reader.terms:
         check_signs(term, data, text)
-        columns = affine.read(term.argument, term.written)
+        columns = centred(affine.read(term.argument, term.written), term.centre)
         rows = linear_columns(columns)
         if not any(group.takes(term, rows, columns) for group in groups):
             groups.append(_Group(term, rows, columns, n, affine, text))

@@ -13,8 +13,8 @@ from cvxqop.errors import ProblemError
 from cvxqop.problem.losses.multinomial import Multinomial
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading import refusals
+from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
 from cvxqop.problem.reading.public import outputs_of, record_count
-from cvxqop.problem.reading.terms import LinearTerm, LossTerm
 
 __all__ = [
     "check_arguments",

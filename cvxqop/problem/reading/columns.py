@@ -8,11 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from cvxqop.problem.records.pieces import Piece, Pieces, linear_part, product
+from cvxqop.problem.records.pieces import Piece, Pieces, Signature, linear_part, product
 
 __all__ = [
+    "CONSTANT",
     "TOLERANCE",
     "Columns",
+    "centred",
     "is_offset",
     "layout_of",
     "linear_columns",
@@ -23,6 +25,9 @@ __all__ = [
 ]
 
 Columns = list[Pieces]
+
+CONSTANT: Signature = ((), None)
+"""The signature of what is the same for every record."""
 
 TOLERANCE = 1e-12
 
@@ -77,6 +82,16 @@ def support(row: Pieces) -> npt.NDArray[np.intp]:
     """The entries of θ that a row is on, in order."""
     indices = [piece.G.indices for piece in row.values()]
     return np.unique(np.concatenate(indices) if indices else []).astype(np.intp)
+
+
+def centred(columns: Columns, centre: float) -> Columns:
+    """Columns less a public number."""
+    if centre == 0.0:
+        return columns
+    return [
+        {key: replace(p, g=p.g - centre) if key == CONSTANT else p for key, p in own.items()}
+        for own in columns
+    ]
 
 
 def restricted(row: Pieces, entries: npt.NDArray[np.intp]) -> Pieces:

@@ -54,7 +54,7 @@ def read_declared(
     """
     recognised = True
     try:
-        analysis.read(problem, private, public=public, adjacency=adjacency)
+        analysis.read(problem, private, public=public, adjacency=adjacency, losses="named")
     except ProblemError:
         recognised = False
     if recognised:

@@ -1,8 +1,8 @@
-"""Labels of a logistic loss: Σ_i log(1 + exp t_i) − y_i t_i, with t_i the row that the loss has.
+"""Labels of a loss: Σ_i log(1 + exp t_i) − y_i t_i, with t_i the row that the loss has.
 
 The linear term is divided by the row: what is left is one number a record. For y in {0, 1} the
-loss is that of labels ±1; for y in [0, 1] it is a mixture of both, with the same bounds on slope
-and curvature.
+logistic loss is that of labels ±1; for y in [0, 1] it is a mixture of both, with the same bounds
+on slope and curvature. Labels of other losses, such as counts, need a public bound.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cvxqop.problem.reading.columns import (
     linear_columns,
     ratio,
 )
-from cvxqop.problem.reading.terms import LinearTerm, LossTerm
+from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
 from cvxqop.problem.records.pieces import Column, Piece, Pieces, linear_part, product, times, total
 from cvxqop.problem.records.rows import Labels
 
@@ -90,11 +90,13 @@ def read_labels(
     ProblemError
         If the linear terms are not a number a record times the row of the loss.
     """
-    j = next(k for k, term in enumerate(terms) if term.loss is logistic)
+    takers = [k for k, term in enumerate(terms) if term.takes_labels]
+    j = next((k for k in takers if terms[k].loss is logistic), takers[0])
     weight = terms[j].weight
     first = linear[0][0]
     if np.ndim(weight) or any(np.ndim(term.weight) for term, _ in linear):
-        _refuse(first, text, "has public weights, one a record; use logistic(-multiply(y, X @ w))")
+        told = "; use logistic(-multiply(y, X @ w))" if terms[j].loss is logistic else ""
+        _refuse(first, text, f"has public weights, one a record{told}")
     together = total(times(pieces, float(term.weight)) for term, pieces in linear)
     found = _divide(linear_part(together.values()), base)
     if found is None:
@@ -104,6 +106,9 @@ def read_labels(
             f"is linear, but not a number a record times the argument of {text(terms[j].written)}: "
             "both must have the same row",
         )
+    if terms[j].loss is not logistic:
+        unit = abs(float(weight) * ratios[j])
+        return Labels(tuple(found.values()), -np.inf, np.inf, unit)
     # The slope of φ(s t) has its values between 0 and s times that of φ at one end.
     end = float(weight) * ratios[j] * logistic.slope
     return Labels(tuple(found.values()), min(0.0, -end), max(0.0, -end))

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from cvxqop import _cvxpy
+from cvxqop.errors import ProblemError
 
 __all__ = [
     "ARRAY",
+    "BESIDE",
     "BROADCAST",
     "COMBINES",
+    "DECLARE",
     "MEAN",
     "ONE_ROW",
     "ONE_ROW_OF_OUTPUTS",
+    "OPEN",
     "PER_RECORD",
     "PUBLIC_MATRIX",
     "PUBLIC_ROWS",
     "PUBLIC_WEIGHTS",
+    "SEVERAL",
     "SHAPES",
+    "UNKNOWN",
     "UNLISTED",
     "UNLISTED_COUNTED",
     "in_arguments",
@@ -25,6 +31,8 @@ __all__ = [
     "of_atom",
     "of_count",
     "of_shape",
+    "over_records",
+    "refuse_open",
     "stacked",
     "weights",
 ]
@@ -94,45 +102,122 @@ UNLISTED_COUNTED = (
     "public=[…]. Write one number as a number."
 )
 
-_NOT_SMOOTH = (
-    "is a loss that is not smooth. Use huber(…) in place of an absolute value, square(pos(…)) in "
-    "place of a hinge, the square of a norm in place of the norm"
-)
-
-_UNBOUNDED = (
-    "is a loss without a bound on its curvature, so no amount of noise is enough. Use sum_squares, "
-    "huber, logistic or square(pos(…))"
-)
-
-_UNKNOWN = (
-    "is not a loss that is known: sum_squares, sum(square(…)), norm(…, 2)**2, sum(huber(…)), "
-    "sum(logistic(…)) and sum(square(pos(…))) are"
-)
-
-_DECLARE = (
+DECLARE = (
     ". If it is convex and smooth with bounds that hold for every possible record, state them: "
     "declared=cvxqop.Declared(smoothness=…, anchor_gradient=…)"
 )
 
-_NOT_SMOOTH_ATOMS = frozenset(
-    {"abs", "norm1", "norm_inf", "normnuc", "maximum", "max", "pnorm", "sum_largest", "sigma_max"}
-)
-_UNBOUNDED_ATOMS = frozenset(
-    {"exp", "power", "log", "entr", "kl_div", "rel_entr", "log_sum_exp", "xexp", "quad_over_lin"}
+SEVERAL = (
+    "is a function of several numbers of a record; a loss that is read is a function of one, its "
+    "argument a'θ + c, which is affine in the variables" + DECLARE
 )
 
+BESIDE = (
+    "has private numbers inside the loss beside its argument a'θ + c: then no bound holds for "
+    "every record. Leave them out, or make them part of the argument" + DECLARE
+)
 
-def of_atom(node: Any, kind: str) -> str:
+_SMOOTHER = (
+    "use huber(…) in place of an absolute value, square(pos(…)) in place of a hinge, the square "
+    "of a norm in place of the norm"
+)
+
+_ROUGH = (
+    'is a loss that is not smooth. State smoothing="auto", or a width in units of the argument '
+    "such as smoothing=0.5, to have its Moreau envelope instead; or " + _SMOOTHER
+)
+
+OPEN = {
+    "smoothing": _ROUGH,
+    "range": (
+        "is a loss without a bound on its curvature on the whole line. Bound the variable by a "
+        "constraint, such as norm(w, 2) <= 2, or the argument, such as Bounds(row_norm=…, "
+        "argument=2): beyond it the loss goes on as a parabola"
+    ),
+    "domain": (
+        "is a loss that is not finite, or has no bound on its curvature, on all of the range of "
+        "its argument. State a range inside its domain, such as Bounds(row_norm=…, "
+        "argument=(0.5, 2)): beyond it the loss goes on as a parabola"
+    ),
+    "labels": (
+        "has private numbers times its argument, such as counts, and no public bound on them: "
+        "state Bounds(row_norm=…, offset=…). Numbers beyond it are cut"
+    ),
+}
+
+_NOT_A_SUM = (
+    "is a loss that is not smooth, and no sum over records, so that no loss of one record exists. "
+)
+
+_INSTEAD = {
+    "norm": "Square the norm, norm(X @ w - y, 2)**2, as the lasso does with another λ",
+    "norm_inf": "Use sum(huber(X @ w - y)), or sum(power(X @ w - y, 4)) on a bounded variable",
+    "max": "Use the sum of a convex function of each record, such as sum(huber(X @ w - y))",
+    "sum_largest": 'Use sum(pos(t - a)) with a level a, a Variable, and smoothing="auto"',
+}
+
+_SOFT_MAXIMUM = (
+    "is no sum over records, so that there is no loss of one record whose curvature could be "
+    "bounded. Use sum(exp(t)) on a bounded variable"
+)
+
+UNKNOWN = (
+    "is not a loss that is known: sum_squares, sum(square(…)), norm(…, 2)**2, sum(huber(…)), "
+    "sum(logistic(…)), sum(square(pos(…))) and sums of other convex functions of an affine "
+    "argument are"
+)
+
+_OVER_RECORDS = {"pnorm": "norm", "sigma_max": "norm", "norm_inf": "norm_inf", "max": "max"} | {
+    name: name for name in ("sum_largest", "log_sum_exp")
+}
+
+
+def refuse_open(term: str, lacks: str) -> NoReturn:
+    """Refuse a term that waits for a public number, and say for which.
+
+    Raises
+    ------
+    ProblemError
+        Always.
+    """
+    raise ProblemError(f"The private term {term} {OPEN[lacks]}.") from None
+
+
+_NORMS = frozenset({"norm1", "pnorm", "sigma_max", "norm_inf"})
+
+
+def over_records(node: Any, kind: str, hidden: bool = False) -> bool:
+    """Whether an atom makes one number of its whole argument that is no sum over the entries.
+
+    Where the number of records is ``hidden``, of one record, too, of which CVXPY writes every norm
+    as that of one number.
+    """
+    if hidden and kind in _NORMS:
+        return getattr(node, "axis", None) is None and node.ndim == 0
+    whole = node.size == 1 and getattr(node, "axis", None) is None
+    return kind in _OVER_RECORDS and whole and (hidden or node.args[0].size != 1)
+
+
+def of_atom(node: Any, kind: str, hidden: bool = False) -> str:
     """Reason for an atom that no loss is read from."""
     if not _cvxpy.has_variables(node):
         return "does not depend on a variable; remove it"
     if _cvxpy.is_linear(node):
         return COMBINES
+    if hidden and over_records(node, kind, hidden) and kind in _NORMS:
+        return f"{_NOT_A_SUM}{_INSTEAD['norm']}, or write a sum of absolute values, sum(abs(…))"
+    if over_records(node, kind, hidden):
+        return (
+            _SOFT_MAXIMUM if kind == "log_sum_exp" else _NOT_A_SUM + _INSTEAD[_OVER_RECORDS[kind]]
+        )
     if kind in _NOT_SMOOTH_ATOMS:
-        return _NOT_SMOOTH
-    if kind in _UNBOUNDED_ATOMS:
-        return _UNBOUNDED + _DECLARE
-    return _UNKNOWN + _DECLARE
+        return f"is a loss that is not smooth, and no function of one number a record: {_SMOOTHER}"
+    return UNKNOWN + DECLARE
+
+
+_NOT_SMOOTH_ATOMS = frozenset(
+    {"abs", "norm1", "norm_inf", "normnuc", "maximum", "max", "pnorm", "sum_largest", "sigma_max"}
+)
 
 
 def in_arguments(names: str) -> str:
@@ -146,7 +231,10 @@ def in_arguments(names: str) -> str:
 
 def kinked(kind: str) -> str:
     """Reason for an atom with a kink in a declared term."""
-    return f"holds {kind} with a kink, so that no declaration is true of it: it {_NOT_SMOOTH}"
+    return (
+        f"holds {kind} with a kink, so that no declaration is true of it: it is a loss that is not "
+        f"smooth. Leave declared out, or {_SMOOTHER}"
+    )
 
 
 def stacked(kind: str) -> str:

@@ -14,11 +14,12 @@ from typing import Any, NoReturn
 import cvxpy as cp
 
 from cvxqop import _cvxpy
+from cvxqop.errors import ProblemError
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading import refusals
 from cvxqop.problem.reading.public import constant_array, is_plain
 
-__all__ = ["PUBLIC", "SUMMED", "SeparableReader"]
+__all__ = ["PUBLIC", "SUMMED", "SeparableReader", "State", "Structure"]
 
 PUBLIC, SUMMED = -1, -2
 State = int
@@ -246,7 +247,23 @@ class SeparableReader:
             if one and self._private.has_listed(node):
                 return
             self._refuse(refusals.PER_RECORD)
-        if is_plain(constant_array(node)):
+        value = constant_array(node)
+        if is_plain(value) or _cvxpy.is_of_log_normcdf(value):
             return
         if self._private.count_is_private:
             self._refuse(f"holds a public array {refusals.PUBLIC_ROWS}")
+
+
+class Structure(SeparableReader):
+    """The structure of an argument, whose divisors are the business of its reader."""
+
+    def has_axis(self, node: Any) -> bool:
+        """Whether slice i of an expression depends on record i and on no other."""
+        try:
+            return self.read(node) >= 0
+        except ProblemError:
+            return False
+
+    def _divisor(self, node: Any, states: Sequence[State]) -> None:
+        if states[1] != PUBLIC:
+            super()._divisor(node, states)

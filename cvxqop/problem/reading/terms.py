@@ -6,7 +6,6 @@ Only the atoms are read here; what the arguments e look like is `affine`'s busin
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,46 +14,32 @@ import numpy.typing as npt
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
 from cvxqop.problem.losses.multinomial import Multinomial
+from cvxqop.problem.losses.phi.operations import ELEMENTWISE
 from cvxqop.problem.losses.scalar import ScalarLoss, huber, logistic, squared, squared_hinge
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading import refusals
+from cvxqop.problem.reading.loss_terms import (
+    LinearTerm,
+    LossTerm,
+    Opened,
+    argument_nodes,
+    is_affine,
+)
 from cvxqop.problem.reading.public import constant_array, record_count
 from cvxqop.problem.reading.scales import ScaleReader
 from cvxqop.problem.reading.weights import Weight
 
-__all__ = ["LinearTerm", "LossTerm", "TermReader"]
+__all__ = ["TermReader"]
 
 Array = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class LossTerm:
-    """weight · Σ_i φ(argument_i); ``written`` is the term as it stands in the objective."""
-
-    loss: ScalarLoss | Multinomial
-    weight: float | Array
-    argument: Any
-    written: Any
-    mean: bool
-
-    @property
-    def takes_labels(self) -> bool:
-        """Whether the loss is one that linear terms are labels of."""
-        return self.loss is logistic or isinstance(self.loss, Multinomial)
-
-
-@dataclass(frozen=True, eq=False)
-class LinearTerm:
-    """weight · Σ_i Π factors_i, linear in the variables: the label part of a logistic loss."""
-
-    weight: float | Array
-    factors: tuple[Any, ...]
-    written: Any
-    mean: bool
-
-
 class TermReader:
-    """Splits an objective into private loss terms and public rest."""
+    """Splits an objective into private loss terms and public rest.
+
+    What is no loss by name, and may be one of an affine argument inside it, is left in ``opened``;
+    then so is everything else in the same term, because it may be part of the same φ.
+    """
 
     def __init__(self, private: PrivateData, text: Callable[[Any], str]) -> None:
         self._private, self._text = private, text
@@ -63,11 +48,22 @@ class TermReader:
         self.terms: list[LossTerm] = []
         self.linear: list[LinearTerm] = []
         self.rest: list[Any] = []
+        self.opened: list[Opened] = []
         self._written: Any = None
+        self._outer, self._opening = Weight(), False
 
     def split(self, node: Any) -> None:
         """Read the expression that is minimised into ``terms``, ``linear`` and ``rest``."""
-        self._split(node, Weight(), node)
+        self._split_term(node, Weight())
+
+    def check_linear(self) -> None:
+        """Linear terms are labels of some loss.
+
+        Raises
+        ------
+        ProblemError
+            If there is none.
+        """
         if self.linear and not any(term.takes_labels for term in self.terms):
             self._written = self.linear[0].written
             self._refuse(refusals.COMBINES)
@@ -80,7 +76,7 @@ class TermReader:
         kind = _cvxpy.kind(node)
         if kind == "add":
             for argument in node.args:
-                self._split(argument, factor, argument)
+                self._split_term(argument, factor)
             return
         self._written = written
         if kind == "neg":
@@ -97,14 +93,28 @@ class TermReader:
             divided = self._scales.divide(node, factor)
             self._split(node.args[0], divided, written)
         else:
+            self._outer = factor
             self._loss(node, factor, kind)
+
+    def _split_term(self, node: Any, factor: Weight) -> None:
+        """One summand of the objective; again with everything left open, if something is."""
+        lists: tuple[list[Any], ...] = (self.terms, self.linear, self.scales, self.opened)
+        before, opened = [len(one) for one in lists], len(self.opened)
+        self._split(node, factor, node)
+        if len(self.opened) > opened and len(self.terms) > before[0] and not self._opening:
+            for one, length in zip(lists, before, strict=True):
+                del one[length:]
+            self._opening = True
+            self._split(node, factor, node)
+            self._opening = False
 
     def _loss(self, node: Any, factor: Weight, kind: str) -> None:
         """One term Σ_i φ(e_i), or a sum of several under one ``sum``."""
         if kind == "quad_over_lin" and node.axis is None:
-            self._add(squared, factor.over(self._scales.positive(node.args[1])), node.args[0])
+            over = factor.over(self._scales.positive(node.args[1]))
+            self._known(squared, over, node.args[0], node, factor)
         elif kind == "power" and _cvxpy.exponent(node) == 2 and _cvxpy.is_euclidean(node.args[0]):
-            self._add(squared, factor, node.args[0].args[0])
+            self._known(squared, factor, node.args[0].args[0], node)
         elif kind == "sum" and (node.axis is None or node.size == 1):
             self._elementwise(node.args[0], factor)
         elif kind == "glm_loss":
@@ -116,7 +126,7 @@ class TermReader:
                 raise ProblemError(refusals.ARRAY)  # it would be of more records
             self._elementwise(node, factor)
         else:
-            self._refuse_atom(node, kind)
+            self._open(node, factor, kind)
 
     def _elementwise(self, node: Any, factor: Weight) -> None:
         """Σ over the entries of ``node``, weighted by ``factor``."""
@@ -147,21 +157,74 @@ class TermReader:
         elif kind == "power" and _cvxpy.exponent(node) == 2:
             inner = _cvxpy.kind(node.args[0])
             if inner == "abs":
-                self._add(squared, factor, node.args[0].args[0])
+                self._known(squared, factor, node.args[0].args[0], node)
             elif inner == "maximum":
-                self._add(squared_hinge, factor, self._positive_part(node.args[0]))
+                part = self._positive_part(node.args[0])
+                if part is None:
+                    self._open(node, factor, "maximum", node.args[0])
+                else:
+                    self._known(squared_hinge, factor, part, node)
             else:
-                self._add(squared, factor, node.args[0])
+                self._known(squared, factor, node.args[0], node)
         elif kind == "huber":
-            self._add(huber(self._scales.positive(node.M)), factor, node.args[0])
+            self._known(huber(self._scales.positive(node.M)), factor, node.args[0], node)
         elif kind == "logistic":
-            self._add(logistic, factor, node.args[0])
+            self._known(logistic, factor, node.args[0], node)
         elif kind == "log_sum_exp" and node.axis in (1, -1) and node.args[0].shape[1] > 1:
             self._add(Multinomial(int(node.args[0].shape[1])), factor, node.args[0])
         else:
-            self._refuse_atom(node, kind)
+            self._open(node, factor, kind)
+
+    def _known(
+        self,
+        loss: ScalarLoss,
+        factor: Weight,
+        argument: Any,
+        node: Any,
+        around: Weight | None = None,
+    ) -> None:
+        """A loss by name; left open where its argument is not affine, or its term is left open."""
+        affine = _cvxpy.is_linear(argument) or is_affine(argument)
+        closed = _cvxpy.holds_records(argument) or (affine and not self._opening)
+        if closed or not self._opens(node):
+            self._add(loss, factor, argument)
+        else:
+            own = around or factor
+            self.opened.append(Opened(node, own, self._outer, self._written))
+
+    def _opens(self, node: Any) -> bool:
+        found = argument_nodes(node, self._private)
+        return bool(found) and not isinstance(found, str)
+
+    def _open(self, node: Any, factor: Weight, kind: str, told: Any = None) -> None:
+        """What is no loss by name; ``told`` is the node that a refusal is about."""
+        found = argument_nodes(node, self._private)
+        told = node if told is None else told
+        hidden = self._private.count_is_private
+        if found and not isinstance(found, str) and not refusals.over_records(told, kind, hidden):
+            self.opened.append(Opened(node, factor, self._outer, self._written))
+            return
+        if told is node and found == refusals.BESIDE and kind in ELEMENTWISE:
+            self._refuse(refusals.BESIDE)
+        self._refuse_atom(told, kind)
 
     def _add(self, loss: ScalarLoss | Multinomial, factor: Weight, argument: Any) -> None:
+        weight = self.checked_weight(factor, self._written)
+        if _cvxpy.kind(argument) == "abs" and loss.even:
+            argument = argument.args[0]
+        mean = self.is_mean(factor, argument)
+        self.scales += factor.scales
+        self.terms.append(LossTerm(loss, weight, argument, self._written, mean))
+
+    def checked_weight(self, factor: Weight, written: Any) -> float | Array:
+        """The weight of a term.
+
+        Raises
+        ------
+        ProblemError
+            If it is negative, zero or not finite.
+        """
+        self._written = written
         weights = np.asarray(factor.value)
         if np.any(weights < 0):
             self._refuse(
@@ -172,18 +235,15 @@ class TermReader:
             self._refuse("has weight zero, so there is nothing private in it; remove the term")
         if not np.all(np.isfinite(weights)):
             self._refuse("has a weight that is not finite")
-        if _cvxpy.kind(argument) == "abs" and loss.even:
-            argument = argument.args[0]
-        mean = self._is_mean(factor, argument)
-        self.terms.append(LossTerm(loss, factor.simplified(), argument, self._written, mean))
+        return factor.simplified()
 
     def _add_linear(self, factor: Weight, factors: tuple[Any, ...]) -> None:
-        mean = self._is_mean(factor, factors[0])
+        mean = self.is_mean(factor, factors[0])
+        self.scales += factor.scales
         self.linear.append(LinearTerm(factor.simplified(), factors, self._written, mean))
 
-    def _is_mean(self, factor: Weight, argument: Any) -> bool:
+    def is_mean(self, factor: Weight, argument: Any) -> bool:
         """Whether the weight holds 1/n; where n is private, no number is compared with it."""
-        self.scales += factor.scales
         if self._private.count_is_private:
             return False
         counts = [record_count(argument), self._private.records]
@@ -204,6 +264,7 @@ class TermReader:
         self._refuse(refusals.COMBINES)
 
     def _positive_part(self, node: Any) -> Any:
+        """e of max(e, 0); None of any other maximum."""
         inner = [argument for argument in node.args if _cvxpy.has_variables(argument)]
         zeros = [
             argument
@@ -213,7 +274,7 @@ class TermReader:
             and not np.any(constant_array(argument))
         ]
         if len(inner) != 1 or len(zeros) != len(node.args) - 1:
-            self._refuse_atom(node, "maximum")
+            return None
         return inner[0]
 
     def _refuse_shape(self, node: Any) -> NoReturn:
@@ -222,7 +283,18 @@ class TermReader:
         self._refuse(f"broadcasts {self._text(node)}{told}; {refusals.SHAPES}")
 
     def _refuse_atom(self, node: Any, kind: str) -> NoReturn:
-        self._refuse(refusals.of_atom(node, kind))
+        self._refuse(refusals.of_atom(node, kind, self._private.count_is_private))
+
+    def refuse_term(self, written: Any, reason: str) -> NoReturn:
+        """Refuse a term.
+
+        Raises
+        ------
+        ProblemError
+            Always.
+        """
+        self._written = written
+        self._refuse(reason)
 
     def _refuse(self, reason: str) -> NoReturn:
         raise ProblemError(f"The private term {self._text(self._written)} {reason}.") from None

@@ -65,12 +65,24 @@ class Rows(Protocol):
 class Labels:
     """Numbers q_i, one a record, for a loss φ(t_i) + q_i t_i; q_i belongs into [low, high].
 
-    Cut to that interval, every slope φ' + q stays within the range of slopes of φ itself.
+    Cut to that interval, every slope φ' + q of a logistic loss stays within the range of slopes of
+    φ itself. For other losses the interval is ±``unit`` times a public bound, once that is known,
+    and |q| adds to the slopes.
     """
 
     pieces: tuple[Piece, ...]
     low: float
     high: float
+    unit: float = 0.0
+
+    @property
+    def slope(self) -> float:
+        """What q adds to the largest |φ'|."""
+        return max(-self.low, self.high) if self.unit else 0.0
+
+    def bounded(self, bound: float) -> Labels:
+        """q cut to ±unit · bound."""
+        return replace(self, low=-self.unit * bound, high=self.unit * bound)
 
     def take(self, start: int, stop: int) -> Array:
         """q of the records start…stop, not cut."""
@@ -158,6 +170,10 @@ class AffineRows(Summed):
         linear = list(map(change, self._linear))
         offsets = [list(map(change, group)) for group in self._offsets]
         return AffineRows(linear, offsets, n, self.dimension, labels)
+
+    def with_labels(self, labels: Labels) -> AffineRows:
+        """The same rows with other labels."""
+        return AffineRows(self._linear, self._offsets, self.n, self.dimension, labels)
 
     def _constants(self, start: int, stop: int) -> Array:
         C = np.zeros((stop - start, self.terms))

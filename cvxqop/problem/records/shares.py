@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,9 @@ class KeptRows(Summed):
         self.n, self.dimension, self.terms = rows.n, rows.dimension, rows.terms
         self.sparse = rows.sparse
         labels = rows.labels
-        self.labels = labels and _KeptLabels(labels.pieces, labels.low, labels.high, shares)
+        self.labels = labels and _KeptLabels(
+            labels.pieces, labels.low, labels.high, labels.unit, shares=shares
+        )
 
     @property
     def edges(self) -> Array | None:
@@ -113,7 +115,7 @@ class WeightedRows(SharedRows):
 class _KeptLabels(Labels):
     """Labels with zeros for rows that do not count."""
 
-    shares: Leaf
+    shares: Leaf = field(kw_only=True)
 
     def take(self, start: int, stop: int) -> Array:
         """q of the records start…stop, not cut."""

@@ -84,7 +84,9 @@ def loss_of(source: Source, name: str) -> PhiLoss:
     quadratic, inverse = False, None
     if isinstance(source, Piecewise):
         curvature = bounds.curvature_bound(source)
-        quadratic = len(source.parts) == 1 and source.degree == 2
+        # Quadratic is κt²/2: readers of quadratic losses take the slope at zero for none.
+        first = source.parts[0].poly[:2]
+        quadratic = len(source.parts) == 1 and source.degree == 2 and not any(first)
         inverse = _inverse(source) if 0 <= source.degree <= 2 else None
     else:
         curvature = source.curvature_bound()

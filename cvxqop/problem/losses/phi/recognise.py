@@ -19,7 +19,15 @@ from cvxqop.problem.losses.phi.reading import read_function
 from cvxqop.problem.losses.phi.smooth import Unread
 from cvxqop.problem.losses.scalar import ScalarLoss
 
-__all__ = ["NeedsRange", "NeedsSmoothing", "NotRecognised", "Smooth", "Smoothed", "recognise"]
+__all__ = [
+    "NeedsRange",
+    "NeedsSmoothing",
+    "NotRecognised",
+    "Smooth",
+    "Smoothed",
+    "classified",
+    "recognise",
+]
 
 
 @dataclass(frozen=True)
@@ -202,26 +210,38 @@ def recognise(
     'is not convex by the rules of CVXPY'
     """
     try:
-        function = read_function(expression, argument, also)
-        if not function.convex():
-            return NotRecognised("is not convex by the rules of CVXPY")
-        function = function.without_rounding()
-        if not function.breaks and function.parts[0].degree in (0, 1):
-            return NotRecognised("is linear in its argument")
-        if not function.everywhere:
-            return NeedsRange(function, name)
-        if _rough(function):
-            return NeedsSmoothing(function, name)
-        loss = known(function)
-        if loss is not None:
-            return Smooth(loss)
-        if math.isinf(curvature_bound(function)):
-            return NeedsRange(function, name)
-        return Smooth(loss_of(function, name))
+        return classified(read_function(expression, argument, also), name)
     except OverflowError:
         return NotRecognised("has a constant that is too large")
     except Unread as reason:
         return NotRecognised(str(reason))
+
+
+def classified(
+    function: Piecewise, name: str
+) -> Smooth | NeedsRange | NeedsSmoothing | NotRecognised:
+    """What loss a function of one number is.
+
+    Raises
+    ------
+    Unread, OverflowError
+        If its constants cannot be proven.
+    """
+    if not function.convex():
+        return NotRecognised("is not convex by the rules of CVXPY")
+    function = function.without_rounding()
+    if not function.breaks and function.parts[0].degree in (0, 1):
+        return NotRecognised("is linear in its argument")
+    if not function.everywhere:
+        return NeedsRange(function, name)
+    if _rough(function):
+        return NeedsSmoothing(function, name)
+    loss = known(function)
+    if loss is not None:
+        return Smooth(loss)
+    if math.isinf(curvature_bound(function)):
+        return NeedsRange(function, name)
+    return Smooth(loss_of(function, name))
 
 
 def _rough(f: Piecewise) -> bool:

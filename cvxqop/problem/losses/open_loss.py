@@ -1,0 +1,211 @@
+"""Losses of one number that lack a range or a width, until public numbers settle them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxqop.problem.bounds import Bounds
+from cvxqop.problem.losses.contract import PrivateTerms
+from cvxqop.problem.losses.phi.loss import PhiLoss, loss_of
+from cvxqop.problem.losses.phi.recognise import NeedsRange, NeedsSmoothing
+from cvxqop.problem.losses.phi.smooth import Unread
+from cvxqop.problem.losses.recognised import RecognisedLoss
+from cvxqop.problem.losses.scalar import ScalarLoss
+from cvxqop.problem.losses.terms import MarginTerm
+
+__all__ = ["OpenLoss", "Settled", "open_parts", "settle"]
+
+Array = npt.NDArray[np.float64]
+Refuse = Callable[[str], NoReturn]
+
+
+@dataclass(frozen=True, eq=False)
+class OpenLoss(ScalarLoss):
+    """φ(t), t = factor · τ + shift, as a loss of τ; κ is infinite until φ is settled.
+
+    Parameters
+    ----------
+    needs : NeedsRange or NeedsSmoothing
+        φ, and what it lacks.
+    factor, shift : float
+        How the argument as it was written follows from that of the rows.
+    """
+
+    needs: NeedsRange | NeedsSmoothing = field(kw_only=True)
+    factor: float = 1.0
+    shift: float = 0.0
+
+    @classmethod
+    def of(
+        cls, needs: NeedsRange | NeedsSmoothing, factor: float = 1.0, shift: float = 0.0
+    ) -> OpenLoss:
+        """The loss of an argument a τ + b."""
+        f = needs.function.substitute(Fraction(factor), Fraction(shift))
+        return cls(
+            needs.name,
+            value=lambda t: f.order(t, 0),
+            derivative=lambda t: f.order(t, 1),
+            second_derivative=lambda t: f.order(t, 2),
+            curvature=math.inf,
+            needs=needs,
+            factor=factor,
+            shift=shift,
+        )
+
+    def scaled(self, factor: float) -> ScalarLoss:
+        """The loss τ ↦ φ(factor · τ)."""
+        return self if factor == 1.0 else OpenLoss.of(self.needs, self.factor * factor, self.shift)
+
+    @property
+    def lacks(self) -> str:
+        """What is missing: "range" or "smoothing"."""
+        return "range" if isinstance(self.needs, NeedsRange) else "smoothing"
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A loss with what was done to it.
+
+    Attributes
+    ----------
+    loss : PhiLoss
+        It has κ and slopes.
+    weight : float
+        The largest weight of a record.
+    gap : float
+        φ lies between the loss and the loss plus this, where arguments are expected; 0 where φ
+        was not smoothed.
+    """
+
+    loss: PhiLoss
+    weight: float
+    gap: float
+
+
+def open_parts(loss: PrivateTerms) -> Iterator[tuple[int, str]]:
+    """What waits for a public number: the number of the term, and "range", "smoothing" or
+    "labels"."""
+    number = 0
+    for term in loss.terms if isinstance(loss, RecognisedLoss) else ():
+        for j, (phi, _) in enumerate(term.losses, number):
+            if isinstance(phi, OpenLoss):
+                yield j, phi.lacks
+        if isinstance(term, MarginTerm) and _waits(term):
+            yield number, "labels"
+        number += len(term.losses)
+
+
+def settle(
+    loss: PrivateTerms,
+    bounds: Bounds,
+    anchor: Array,
+    offset: float | None,
+    distance: float,
+    width: float | None,
+    refuse: Callable[[str, int], NoReturn],
+) -> tuple[PrivateTerms, tuple[Settled, ...], tuple[tuple[int, str], ...]]:
+    """The loss with every open part settled, and what each was replaced by.
+
+    Parameters
+    ----------
+    bounds, anchor, offset
+        As in `PrivateTerms.constants`.
+    distance : float
+        How far θ can be from the anchor; may be infinite.
+    width : float or None
+        h, in units of each argument.
+    refuse : callable
+        Raises for the term of a number, with "range", "domain", "smoothing" or "labels".
+
+    Returns
+    -------
+    loss : PrivateTerms
+    settled : tuple of Settled
+    replaced : tuple of (number of the term, text)
+    """
+    if not isinstance(loss, RecognisedLoss):
+        return loss, (), ()
+    terms, settled, replaced, number = [], [], [], 0
+    for term in loss.terms:
+        if isinstance(term, MarginTerm):
+            own: list[tuple[Any, Any]] = []
+            for j, (phi, weight) in enumerate(term.losses, number):
+                if isinstance(phi, OpenLoss):
+                    A = term.argument_bound(bounds, anchor, offset, distance)
+                    phi, gap, text = _settled(phi, A, bounds, width, _about(refuse, j))
+                    settled.append(Settled(phi, float(np.max(weight, initial=0.0)), gap))
+                    replaced.append((j, text))
+                own.append((phi, weight))
+            number += len(term.losses)
+            term = replace(term, losses=tuple(own))
+            if _waits(term):
+                term = _with_labels(term, bounds, _about(refuse, number - 1))
+        else:
+            number += len(term.losses)
+        terms.append(term)
+    return RecognisedLoss(tuple(terms)), tuple(settled), tuple(replaced)
+
+
+def _settled(
+    own: OpenLoss, reach: float, bounds: Bounds, width: float | None, refuse: Refuse
+) -> tuple[PhiLoss, float, str]:
+    """The loss of τ, the gap of its envelope, and both in words."""
+    ends = sorted((own.shift - abs(own.factor) * reach, own.shift + abs(own.factor) * reach))
+    needs, gap, texts = own.needs, 0.0, []
+    found: Any = needs
+    if isinstance(needs, NeedsRange):
+        stated = bounds.range
+        low, high = max(ends[0], stated[0]), min(ends[1], stated[1])
+        try:
+            found = needs.within(low, high)
+        except (Unread, OverflowError):
+            outside = not (low >= needs.domain[0] and high <= needs.domain[1])
+            refuse("domain" if outside else "range")
+        ends = [low, high]
+        texts.append(f"continued as a parabola where its argument is not in [{low:g}, {high:g}]")
+    if isinstance(found, NeedsSmoothing):
+        if width is None:
+            refuse("smoothing")
+        smoothed = found.smoothed(width, centred=True)
+        gap = smoothed.gap
+        where = ""
+        if math.isinf(gap):
+            gap = smoothed.gap_on(*ends)
+            where = f" where its argument is in [{ends[0]:g}, {ends[1]:g}]"
+        texts.append(
+            f"replaced by its Moreau envelope of width h = {width:g}, of curvature 1/h and the "
+            f"same slopes, which is lower by at most {gap:.3g} a record{where}"
+        )
+        found = smoothed
+    loss = found.loss
+    if own.factor != 1.0 or own.shift != 0.0:
+        source = loss.source.substitute(Fraction(own.factor), Fraction(own.shift))
+        loss = loss_of(source, loss.name)
+    return loss, gap, " and ".join(texts)
+
+
+def _about(refuse: Callable[[str, int], NoReturn], number: int) -> Refuse:
+    def about(lacks: str) -> NoReturn:
+        refuse(lacks, number)
+
+    return about
+
+
+def _waits(term: MarginTerm) -> bool:
+    """Whether labels wait for their bound."""
+    labels = term.rows.labels
+    return labels is not None and math.isinf(labels.high)
+
+
+def _with_labels(term: MarginTerm, bounds: Bounds, refuse: Refuse) -> MarginTerm:
+    if bounds.offset is None:
+        refuse("labels")
+    rows: Any = term.rows
+    return replace(term, rows=rows.with_labels(rows.labels.bounded(bounds.offset)))

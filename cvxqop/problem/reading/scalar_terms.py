@@ -1,0 +1,264 @@
+"""Losses of one number a record in any spelling: the argument is found, φ is what is around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+
+from cvxqop import _cvxpy
+from cvxqop.errors import ProblemError
+from cvxqop.problem.losses.open_loss import OpenLoss
+from cvxqop.problem.losses.phi.piecewise import Piecewise
+from cvxqop.problem.losses.phi.reading import read_function
+from cvxqop.problem.losses.phi.recognise import NotRecognised, Smooth, classified
+from cvxqop.problem.losses.phi.smooth import Unread
+from cvxqop.problem.losses.scalar import squared
+from cvxqop.problem.private.data import PrivateData
+from cvxqop.problem.reading import checks, refusals
+from cvxqop.problem.reading.affine import AffineReader
+from cvxqop.problem.reading.columns import CONSTANT, TOLERANCE, Columns, linear_columns, ratio
+from cvxqop.problem.reading.loss_terms import (
+    LinearTerm,
+    LossTerm,
+    Opened,
+    argument_nodes,
+    is_affine,
+)
+from cvxqop.problem.reading.public import Stacking, record_count
+from cvxqop.problem.reading.separable import PUBLIC, SeparableReader, State
+from cvxqop.problem.reading.terms import TermReader
+from cvxqop.problem.reading.weights import Weight
+from cvxqop.problem.records.pieces import times, total
+
+__all__ = ["read_opened"]
+
+Text = Callable[[Any], str]
+_NAME = "a loss of one number"
+
+
+@dataclass(eq=False)
+class _Phi:
+    """weight · Σ_i φ(argument_i): one or several opened nodes with the same argument."""
+
+    function: Piecewise
+    argument: Any
+    columns: Columns
+    weight: Weight
+    written: Any
+    mean: bool
+
+    @property
+    def offset(self) -> float:
+        """The public number in the argument."""
+        (own,) = self.columns
+        return float(own[CONSTANT].g[0]) if CONSTANT in own else 0.0
+
+
+def read_opened(reader: TermReader, data: PrivateData, text: Text) -> None:
+    """Add what was left open to the terms of the reader; linear terms with the same argument and
+    public factors become part of φ.
+
+    Raises
+    ------
+    ProblemError
+        If φ is no function of one affine argument a record, or not convex.
+    """
+    if not reader.opened:
+        return
+    nodes = [own.node for own in reader.opened]
+    nodes += [factor for own in reader.linear for factor in own.factors]
+    variables = {v.id: v for node in nodes for v in _cvxpy.variables(node)}
+    affine = AffineReader(data, Stacking(list(variables.values())), text)
+    found: list[_Phi] = []
+    for opened in reader.opened:
+        own = _Reading(opened, reader, data, affine, text).read()
+        same = next((phi for phi in found if _joins(phi, own)), None)
+        if same is None:
+            found.append(own)
+        else:
+            _join(same, own)
+    if not any(term.takes_labels for term in reader.terms):
+        reader.linear[:] = [own for own in reader.linear if not _folded(own, found, affine)]
+    for phi in found:
+        reader.terms.append(_term(phi, reader))
+
+
+class _Reading:
+    """Reads one opened node."""
+
+    def __init__(
+        self,
+        opened: Opened,
+        reader: TermReader,
+        data: PrivateData,
+        affine: AffineReader,
+        text: Text,
+    ) -> None:
+        self._opened, self._reader, self._data = opened, reader, data
+        self._affine, self._text = affine, text
+
+    def read(self) -> _Phi:
+        own = self._opened
+        nodes = argument_nodes(own.node, self._data)
+        if isinstance(nodes, str):
+            self._refuse(nodes)
+        if self._data.count_is_private:
+            self._check_structure()
+        base, *others = nodes
+        terms = [LossTerm(squared, 1.0, node, own.written, False) for node in nodes]
+        checks.check_arguments(terms, [], self._data, self._text)
+        columns = self._affine.read(base, own.written)
+        if not any(linear_columns(columns)):
+            self._refuse("does not depend on a variable; remove it")
+        also = []
+        for node in others:
+            line = _line(self._affine.read(node, own.written), columns)
+            if line is None:
+                self._refuse(refusals.SEVERAL)
+            also.append((node, *line))
+        outer, sign, weights = self._weights()
+        try:
+            function = read_function(own.node, base, also)
+        except (Unread, OverflowError) as reason:
+            self._refuse(f"{reason}{refusals.DECLARE}")
+        self._reader.scales += own.factor.scales
+        mean = self._reader.is_mean(own.factor, base)
+        weight = replace(own.factor, value=abs(outer) * weights)
+        return _Phi(function * sign, base, columns, weight, own.written, mean)
+
+    def _weights(self) -> tuple[float, float, Any]:
+        """The weight outside the sum, the factor that is part of φ, and weights of records."""
+        own = self._opened
+        outer = float(np.asarray(own.outer.value))
+        inner = np.asarray(own.factor.simplified())
+        if not np.all(np.isfinite(inner)) or not np.any(inner):
+            return 1.0, 1.0, inner  # refused where weights are checked
+        if inner.ndim:
+            sign = 1.0 if np.all(inner >= 0.0) else -1.0
+            return 1.0, sign, sign * inner
+        return outer, float(inner) / abs(outer), 1.0
+
+    def _check_structure(self) -> None:
+        """Where n is private: a sum over records by structure, whatever their number."""
+        state = _Around(self._data, self._refuse).read(self._opened.node)
+        if state == PUBLIC:
+            self._refuse(refusals.COMBINES)
+        for node in _cvxpy.nodes(self._opened.node):
+            if _cvxpy.kind(node) in ("multiply", "divide"):
+                self._state_scales(node)
+
+    def _state_scales(self, node: Any) -> None:
+        """Numbers within φ may not be computed from n either, which no structure shows."""
+        for side in node.args:
+            inner = side.args[0] if _cvxpy.kind(side) == "promote" else side
+            if _cvxpy.kind(inner) == "constant" and inner.size == 1:
+                value = float(np.asarray(_cvxpy.evaluate(inner, {})).ravel()[0])
+                self._reader.scales += Weight().times(value).scales if value else ()
+
+    def _refuse(self, reason: str) -> NoReturn:
+        written = self._text(self._opened.written)
+        raise ProblemError(f"The private term {written} {reason}.") from None
+
+
+class _Around(SeparableReader):
+    """The structure around arguments; what they may divide by is the business of their reader."""
+
+    def __init__(self, private: PrivateData, refuse: Callable[[str], NoReturn]) -> None:
+        super().__init__(private, refuse)
+        self._inside = False
+
+    def read(self, node: Any) -> State:
+        """State of an expression."""
+        outside = self._inside
+        self._inside = outside or is_affine(node)
+        try:
+            return super().read(node)
+        finally:
+            self._inside = outside
+
+    def _divisor(self, node: Any, states: Sequence[State]) -> None:
+        if not self._inside:
+            super()._divisor(node, states)
+
+
+def _line(own: Columns, base: Columns) -> tuple[float, float] | None:
+    """(a, b) with own = a · base + b, public numbers; None if there are none."""
+    if len(own) != 1 or len(base) != 1 or not any(linear_columns(own)):
+        return None
+    a = ratio(linear_columns(own), linear_columns(base))
+    if a is None:
+        return None
+    b = 0.0
+    sizes = [abs(p.g).max(initial=0.0) + abs(p.G).max() for p in own[0].values()]
+    for key, piece in total([own[0], times(base[0], -a)]).items():
+        rest = abs(piece.G).max()
+        if key == CONSTANT:
+            b = float(piece.g[0])
+        else:
+            rest = max(rest, float(np.max(np.abs(piece.g), initial=0.0)))
+        if rest > TOLERANCE * max(sizes):
+            return None
+    return a, b
+
+
+def _joins(phi: _Phi, own: _Phi) -> bool:
+    """Whether two have one argument, and weights that are numbers."""
+    numbers = np.ndim(phi.weight.value) == 0 == np.ndim(own.weight.value)
+    usable = numbers and 0.0 < float(phi.weight.value) < np.inf
+    return usable and _line(own.columns, phi.columns) is not None
+
+
+def _join(phi: _Phi, own: _Phi) -> None:
+    a, b = _line(own.columns, phi.columns) or (1.0, 0.0)
+    factor = Fraction(float(own.weight.value)) / Fraction(float(phi.weight.value))
+    moved = own.function if (a, b) == (1.0, 0.0) else _moved(own.function, a, b)
+    phi.function = phi.function + moved * factor
+    phi.mean = phi.mean or own.mean
+    if own.written is not phi.written:
+        phi.written = phi.written + own.written
+
+
+def _moved(f: Piecewise, a: float, b: float) -> Piecewise:
+    return f.substitute(Fraction(a), Fraction(b))
+
+
+def _folded(own: LinearTerm, found: Sequence[_Phi], affine: AffineReader) -> bool:
+    """Whether a linear term is a public number times the argument of some φ, and is now in it."""
+    if np.ndim(own.weight) or len(own.factors) != 1:
+        return False
+    for phi in found:
+        if record_count(own.factors[0]) != record_count(phi.argument) or np.ndim(phi.weight.value):
+            continue
+        try:
+            line = _line(affine.read(own.factors[0], own.written), phi.columns)
+        except ProblemError:
+            return False
+        weight = float(phi.weight.value)
+        if line is not None and 0.0 < weight < np.inf:
+            slope = Fraction(float(own.weight)) * Fraction(line[0]) / Fraction(weight)
+            phi.function = phi.function + Piecewise.argument() * slope
+            phi.mean = phi.mean or own.mean
+            if own.written is not phi.written:
+                phi.written = phi.written + own.written
+            return True
+    return False
+
+
+def _term(phi: _Phi, reader: TermReader) -> LossTerm:
+    """The loss, of the argument less its public number, which becomes part of φ."""
+    offset, reason = phi.offset, "has a constant that is too large"
+    try:
+        found = classified(phi.function, _NAME)
+        if isinstance(found, Smooth) and offset:
+            found = classified(_moved(phi.function, 1.0, offset), _NAME)
+    except (Unread, OverflowError) as why:
+        found = NotRecognised(str(why) if isinstance(why, Unread) else reason)
+    if isinstance(found, NotRecognised):
+        reader.refuse_term(phi.written, f"{found.reason}{refusals.DECLARE}")
+    loss = found.loss if isinstance(found, Smooth) else OpenLoss.of(found, 1.0, offset)
+    weight = reader.checked_weight(phi.weight, phi.written)
+    return LossTerm(loss, weight, phi.argument, phi.written, phi.mean, offset)
