@@ -7,40 +7,25 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ParamSpec, TypeVar, Unpack
+from typing import ParamSpec, TypeVar, Unpack
 
 import cvxpy as cp
 
 from cvxqop import _cvxpy
-from cvxqop.backend import Backend
-from cvxqop.case import Case
-from cvxqop.choice import choose
 from cvxqop.errors import (
-    OptionError,
-    PlanError,
     PrivacyWarning,
-    PrivateSolverError,
-    ProblemError,
-    Resumable,
     sealed,
 )
-from cvxqop.paid import afterwards
-from cvxqop.plan import Candidate, Plan
-from cvxqop.privacy.linear.options import Linear
-from cvxqop.problem.describe import describe
-from cvxqop.problem.erm import ERM
-from cvxqop.problem.losses.declared import Declared
-from cvxqop.problem.private.persons import Persons
+from cvxqop.explaining import explain
+from cvxqop.plan import Plan
+from cvxqop.preparing import prepare, prepare_loss
 from cvxqop.problem.private.snapshot import Snapshot
-from cvxqop.problem.reading import analysis
-from cvxqop.problem.reading.declared_reading import read_declared
-from cvxqop.records import Records
-from cvxqop.settings import Options, Settings, check_persons
-from cvxqop.smoothing import settled
+from cvxqop.settings import Options, Settings
 from cvxqop.solution import PrivateLoss, PrivateSolution
-from cvxqop.spend import release_quadratic, spend
+from cvxqop.spending.run import run
+from cvxqop.spending.spend import release_quadratic
 from cvxqop.statements import warnings_of
 
 __all__ = ["explain", "plan", "private_loss", "privatize"]
@@ -212,75 +197,8 @@ def plan(problem: cp.Problem, **options: Unpack[Options]) -> Plan:
         solver=backend.name,
         warnings=warnings_of(erm, settings, case.mechanism),
         candidates=candidates,
-        _execute=partial(_run, problem, case, backend, snapshot),
+        _execute=partial(run, problem, case, backend, snapshot),
     )
-
-
-@sealed
-def _run(problem: cp.Problem, case: Case, backend: Backend, snapshot: Snapshot) -> PrivateSolution:
-    """Spend, and write the release into the problem; what an earlier solve left there is gone
-    before anything is charged.
-
-    A solver reads parameters and bounds while it runs, and another thread may change them: what
-    was solved is known to be what the noise is for only if it is found unchanged afterwards.
-    """
-    with _cvxpy.SHARED:
-        snapshot.check()
-    _cvxpy.clear_outcome(problem)
-    try:
-        solution = spend(case, backend)
-    except Resumable as error:
-        afterwards(error, partial(_written, problem, snapshot), partial(_unchanged, snapshot))
-        raise
-    return _written(problem, snapshot, solution)
-
-
-def _unchanged(snapshot: Snapshot) -> None:
-    """Refuse to go on with a draw for a problem that has changed; the draw is kept."""
-    with _cvxpy.SHARED:
-        what = snapshot.changed()
-    if what:
-        raise PlanError(
-            f"{what} has changed since the plan was made, and the noise was calibrated for what it "
-            "was. Nothing more was charged. Set it back, and resume."
-        )
-
-
-@sealed
-def _written(problem: cp.Problem, snapshot: Snapshot, solution: PrivateSolution) -> PrivateSolution:
-    """The release, in the variables of the problem if that is still the one that was solved."""
-    with _cvxpy.SHARED:
-        what = snapshot.changed()
-    if what:
-        raise PrivateSolverError(
-            f"{what} has changed while the plan was run, and the noise was calibrated for what it "
-            "was. Nothing was released, and the charge stands; of a squared loss, "
-            "error.private_loss.expression can be solved at no further cost.",
-            solution.private_loss,
-        )
-    _cvxpy.write_release(problem, solution.values)
-    return solution
-
-
-def prepare(
-    problem: cp.Problem, options: Mapping[str, Any]
-) -> tuple[Case, Backend, tuple[Candidate, ...]]:
-    """The problem with its mechanism, its solver, and what else could have been chosen: what a
-    plan runs, and what an audit looks at."""
-    settings = Settings.of(options)
-    with _cvxpy.reading():
-        erm = _read(
-            problem,
-            settings.private,
-            settings.public,
-            settings.adjacency,
-            settings.declared,
-            _persons(settings.persons, settings.rows_per_person),
-        )
-        _cvxpy.claim_ids([problem.objective, *problem.constraints])
-        case, backend, candidates = choose(settled(erm, settings), settings)
-        backend.check_ridge(erm, case.settings, case.mechanism.ridge)
-    return case, backend, candidates
 
 
 @_verb
@@ -330,119 +248,8 @@ def private_loss(
     settings = Settings.of(options)
     _warn_of_a_large_delta(settings)
     with _cvxpy.reading():
-        case, backend = _prepare_loss(expression, regularizer, constraints, settings)
+        case, backend = prepare_loss(expression, regularizer, constraints, settings)
     return release_quadratic(case, backend)
-
-
-def _prepare_loss(
-    expression: cp.Expression,
-    regularizer: cp.Expression | None,
-    constraints: Sequence[cp.Constraint] | None,
-    settings: Settings,
-) -> tuple[Case, Backend]:
-    """The private loss alone with its mechanism, and the solver of its stages."""
-    if settings.declared is not None:
-        raise OptionError(
-            "declared: pass the whole problem to privatize; where the declared loss is quadratic, "
-            "the solution has the released loss in solution.private_loss."
-        )
-    people = _persons(settings.persons, settings.rows_per_person)
-    erm = analysis.read_expression(
-        expression,
-        settings.private,
-        public=settings.public,
-        adjacency=settings.adjacency,
-        persons=people,
-    )
-    _cvxpy.claim_ids([expression])
-    if not erm.quadratic:
-        raise ProblemError(
-            f"The private loss {' + '.join(erm.terms)} is not quadratic, and the perturbed loss is "
-            "private by itself for quadratic losses only. Use privatize on the whole problem."
-        )
-    if regularizer is not None or constraints:
-        whole = expression if regularizer is None else expression + regularizer
-        problem = cp.Problem(cp.Minimize(whole), list(constraints or []))
-        erm = analysis.read(
-            problem,
-            settings.private,
-            public=settings.public,
-            adjacency=settings.adjacency,
-            persons=people,
-        )
-    if settings.perturbation != "auto" and isinstance(settings.mechanism, Linear):
-        raise OptionError(
-            "perturbation: the linear mechanism leaves the curvature of the data as it is, so that "
-            "no quadratic form can be released. Use 'wishart' or 'gaussian' here."
-        )
-    case, backend, _ = choose(erm, settings, releases_quadratic=True)
-    return case, backend
-
-
-class Reading(str):
-    """Text that an interactive session shows as it is."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
-@sealed
-def explain(
-    problem: cp.Problem,
-    private: Sequence[Any] | Records,
-    *,
-    public: Sequence[Any] | None = None,
-    adjacency: str = "replace_one",
-    declared: Declared | None = None,
-    persons: Any = None,
-    rows_per_person: int | str | None = None,
-) -> Reading:
-    """How the problem was read: loss terms, φ, rows, variables, public rest; or why it cannot be.
-
-    The text is for the holder of the data: it states the number of records.
-
-    Examples
-    --------
-    >>> import cvxpy as cp, cvxqop, numpy as np
-    >>> X, y, theta = np.ones((50, 2)), np.ones(50), cp.Variable(2, name="theta")
-    >>> problem = cp.Problem(cp.Minimize(cp.sum_squares(X @ theta - y) + cp.norm1(theta)))
-    >>> print(cvxqop.explain(problem, private=[X, y]).splitlines()[0])
-    Private loss, a sum over records of φ(a'θ + c):
-    """
-    stated: dict[str, Any] = {
-        "private": private,
-        "public": public,
-        "persons": persons,
-        "rows_per_person": rows_per_person,
-    }
-    if isinstance(private, Records):
-        stated = private.merged(stated)
-    check_persons(stated["persons"], stated["rows_per_person"], declared)
-    people = _persons(stated["persons"], stated["rows_per_person"])
-    with _cvxpy.reading():
-        held, known = stated["private"], stated["public"] or ()
-        return Reading(describe(_read(problem, held, known, adjacency, declared, people)))
-
-
-def _read(
-    problem: cp.Problem,
-    private: Sequence[Any],
-    public: Sequence[Any],
-    adjacency: str,
-    declared: Declared | None,
-    persons: Persons | None,
-) -> ERM:
-    if declared is None:
-        return analysis.read(
-            problem, private, public=public, adjacency=adjacency, persons=persons, losses="any"
-        )
-    return read_declared(problem, private, declared, public=public, adjacency=adjacency)
-
-
-def _persons(ids: Any, rows_per_person: int | str | None) -> Persons | None:
-    return None if rows_per_person is None else Persons.of(ids, rows_per_person)
 
 
 def _warn_of_a_large_delta(settings: Settings) -> None:

@@ -10,11 +10,11 @@ import numpy as np
 from cvxqop.backend import Backend
 from cvxqop.case import Case
 from cvxqop.errors import OptionError
+from cvxqop.preparing import prepare
 from cvxqop.privacy.noise import Randomness
-from cvxqop.privatize import prepare
 from cvxqop.problem.private.snapshot import Snapshot
 from cvxqop.solution import PrivateLoss, PrivateSolution
-from cvxqop.spend import release_quadratic, spend
+from cvxqop.spending.spend import release_quadratic, spend
 
 __all__ = ["Call"]
 

@@ -10,8 +10,9 @@ import numpy as np
 from cvxqop.problem.erm import ERM
 from cvxqop.problem.losses.declared_loss import DeclaredLoss
 from cvxqop.problem.losses.open_loss import OpenLoss, open_parts
+from cvxqop.problem.losses.output_terms import LabelledTerm
 from cvxqop.problem.losses.recognised import RecognisedLoss
-from cvxqop.problem.losses.terms import LabelledTerm, Term
+from cvxqop.problem.losses.terms import Term
 from cvxqop.problem.reading.public import Stacking
 from cvxqop.problem.records.pieces import Piece
 from cvxqop.problem.records.rows import AffineRows

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cvxqop
-from cvxqop import case, certified
+from cvxqop import case
 from cvxqop.audit import Call, draws_follow_law, lower_bound
 from cvxqop.audit.declared_losses import DECLARED_LINE, DECLARED_QUADRATIC, NO_GUARD
 from cvxqop.audit.loss_divergence import loss_divergence
@@ -23,6 +23,7 @@ from cvxqop.privacy.wishart import ensemble as wishart
 from cvxqop.privacy.wishart.calibrated import CalibratedWishart
 from cvxqop.problem.losses.multinomial import Multinomial
 from cvxqop.problem.losses.terms import MarginTerm
+from cvxqop.spending import certified
 
 PAIR = {pair.name: pair for pair in PAIRS}
 SQUARED, LOGISTIC, HUBER = LOSSES

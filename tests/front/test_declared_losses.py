@@ -259,7 +259,7 @@ def test_a_solver_that_fails(trusting):
         ({"declared": 1.0}, "must be a cvxqop.Declared, not float"),
         (
             {"declared": None, "bounds": cvxqop.Bounds(row_norm=1.0)},
-            "without a bound on its curvature",
+            r"no public bound on them: state Bounds\(row_norm=…, offset=…\)",
         ),
         ({"nonfinite": "zero"}, "nonfinite"),
         ({"accept_solver_accuracy": 1}, "accept_solver_accuracy must be"),
@@ -332,5 +332,4 @@ def test_explained():
     assert "declared and not recognised" in text
     assert "‖∇²ℓ‖ ≤ 2.71828" in text
     assert "sum(exp(private[0](n,3) @ theta))" in text
-    with pytest.raises(cvxqop.ProblemError, match=r"declared=cvxqop\.Declared"):
-        cvxqop.explain(problem, [X, y])
+    assert "declared" not in str(cvxqop.explain(problem, [X, y]))

@@ -7,27 +7,24 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import cvxpy as cp
-import numpy as np
 
 from cvxqop import _cvxpy
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.problem.describe import row_text
 from cvxqop.problem.erm import ERM
-from cvxqop.problem.losses.open_loss import OpenLoss
 from cvxqop.problem.losses.recognised import RecognisedLoss
-from cvxqop.problem.losses.terms import LabelledTerm, MarginTerm, SquaresTerm, Term
 from cvxqop.problem.parts import Texts
 from cvxqop.problem.private import listing
 from cvxqop.problem.private.data import PrivateData, match
 from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.reading import checks, refusals
-from cvxqop.problem.reading.assemble import Assembled, assemble
+from cvxqop.problem.reading.assemble import assemble
+from cvxqop.problem.reading.groups import check_closed, term_of
 from cvxqop.problem.reading.public import Stacking
 from cvxqop.problem.reading.scalar_terms import read_opened
 from cvxqop.problem.reading.separable import SeparableReader
 from cvxqop.problem.reading.terms import TermReader
 from cvxqop.problem.reading.weights import scale_statement
-from cvxqop.problem.records.outputs import Outputs
 
 __all__ = [
     "counted_shapes",
@@ -203,7 +200,7 @@ def _read(
         raise
     if losses != "any":
         for group in groups:
-            _check_closed(group, text)
+            check_closed(group, text)
     n = groups[0].rows.n
     if persons is not None and persons.n != n:
         raise ProblemError(
@@ -214,7 +211,7 @@ def _read(
     return ERM(
         variables=stacking.variables,
         loss=RecognisedLoss(
-            tuple(_term(group, stacking.dimension, data.dropped, persons) for group in groups),
+            tuple(term_of(group, stacking.dimension, data.dropped, persons) for group in groups),
             persons,
         ),
         regulariser=total(reader.rest),
@@ -234,31 +231,6 @@ def _read(
             constraints=tuple(text(constraint, shapes) for constraint in constraints),
             scale=scale_statement(reader.scales) if hidden else None,
         ),
-    )
-
-
-def _check_closed(group: Assembled, text: Callable[[Any], str]) -> None:
-    """Refuse a group that waits for a public number."""
-    for term in group.terms:
-        if isinstance(term.loss, OpenLoss):
-            refusals.refuse_open(text(term.written), term.loss.lacks)
-    labels = group.rows.labels
-    if labels is not None and np.isinf(labels.high):
-        refusals.refuse_open(text(group.terms[0].written), "labels")
-
-
-def _term(group: Assembled, dimension: int, dropped: bool, persons: Persons | None) -> Term:
-    """Rows with their losses as one term of the private loss."""
-    outputs = group.outputs or Outputs(np.arange(dimension)[:, None], labelled=False)
-    kind = LabelledTerm if outputs.labelled else SquaresTerm if outputs.count > 1 else MarginTerm
-    return kind(
-        rows=group.rows,
-        losses=group.losses,
-        row_parts=group.parts,
-        has_offset=group.rows.has_offset or dropped,
-        outputs=outputs,
-        dimension=dimension,
-        persons=persons,
     )
 
 

@@ -1,7 +1,4 @@
-"""From an objective to loss terms w·Σ_i φ(e_i) and the public rest.
-
-Only the atoms are read here; what the arguments e look like is `affine`'s business.
-"""
+"""From an objective to loss terms w·Σ_i φ(e_i) and the public rest: atoms, not arguments e."""
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ from cvxpy.error import SolverError
 from cvxqop import _cvxpy
 from cvxqop.backend import STOTOS, Backend
 from cvxqop.case import Case
-from cvxqop.certified import from_records
 from cvxqop.errors import (
     AccuracyError,
     PrivateSolverError,
@@ -21,7 +20,6 @@ from cvxqop.errors import (
     keep,
     sealed,
 )
-from cvxqop.paid import Paid, afterwards, backend_of
 from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian
 from cvxqop.privacy.gaussian.symmetric import SymmetricDraw
 from cvxqop.privacy.grid import Grid
@@ -31,6 +29,8 @@ from cvxqop.solution import PrivateLoss, PrivateSolution
 from cvxqop.solve.answer import Answer
 from cvxqop.solve.engines import conic, stotos
 from cvxqop.solve.smooth.quadratic import Quadratic
+from cvxqop.spending.certified import from_records
+from cvxqop.spending.paid import Paid, afterwards, backend_of
 
 __all__ = ["release_quadratic", "spend"]
 

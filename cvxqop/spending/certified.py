@@ -18,8 +18,6 @@ from cvxqop.errors import (
     AccuracyError,
     OptionError,
 )
-from cvxqop.feasible_release import feasible_release, unreleased
-from cvxqop.paid import Paid
 from cvxqop.privacy.mechanism import Draw
 from cvxqop.problem.erm import ERM
 from cvxqop.solution import PrivateSolution
@@ -31,6 +29,8 @@ from cvxqop.solve.smooth.finite_sum import FiniteSum
 from cvxqop.solve.smooth.function import PerturbedFunction
 from cvxqop.solve.smooth.quadratic import Quadratic
 from cvxqop.solve.solvers import compiles
+from cvxqop.spending.feasible_release import feasible_release, unreleased
+from cvxqop.spending.paid import Paid
 
 __all__ = ["from_records"]
 

@@ -1,0 +1,110 @@
+"""Recognised terms with several outputs a record: squared and multinomial logistic losses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from cvxqop.problem.bounds import Bounds
+from cvxqop.problem.losses.multinomial import Softmax, WeightedSoftmax
+from cvxqop.problem.losses.part import Part
+from cvxqop.problem.losses.squares import Squares
+from cvxqop.problem.losses.terms import Term
+from cvxqop.problem.parts import Constants
+from cvxqop.problem.records.clipping import ClippedRows
+from cvxqop.problem.records.output_clipping import ClippedLabels, ClippedOutputs
+from cvxqop.problem.records.shares import SharedRows, WeightedRows
+
+__all__ = ["LabelledTerm", "SquaresTerm"]
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SquaresTerm(Term):
+    """½κw ‖Θ'a + c‖²: a squared loss with k outputs, whose Hessian is the same in each."""
+
+    clipped_rows = ClippedOutputs
+
+    def constants(
+        self, bounds: Bounds, anchor: Array | None = None, offset: float | None = None
+    ) -> Constants:
+        """As in `Term`, with k outputs."""
+        plain = super().constants(bounds, anchor, offset)
+        return Constants(
+            plain.smoothness,
+            plain.anchor_gradient,
+            True,
+            plain.row_norm,
+            outputs=self.outputs.count,
+        )
+
+    def part(self, rows: ClippedRows, clip: float | None) -> tuple[Part, Array]:
+        """κw times the square."""
+        loss = Squares(self.outputs.count, self._curvature)
+        records = rows if self.shares is None else SharedRows(rows, self.shares)
+        return Part(records, loss, self.outputs.layout, self.dimension), np.zeros(self.dimension)
+
+    def promise(self, offset: float | None, moved: bool) -> str:
+        """The vector of arguments is cut in its norm."""
+        if not (self.has_offset or moved):
+            return ""
+        return f", and ‖Θ0'a + c‖ ≤ {offset:g} at the anchor"
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTerm(Term):
+    """w (log Σ exp t − y't), t = Θ'a: the multinomial logistic loss."""
+
+    clipped_rows = ClippedLabels
+    cuts_arguments = False
+
+    @property
+    def vanishing(self) -> bool:
+        """False: p − y is never zero."""
+        return False
+
+    @property
+    def flat(self) -> Array:
+        """One number added to a row of Θ, which no softmax of Θ'a sees."""
+        return self.outputs.shifts(self.dimension)
+
+    def constants(
+        self, bounds: Bounds, anchor: Array | None = None, offset: float | None = None
+    ) -> Constants:
+        """Rank, trace and Frobenius norm of M ⊗ aa'."""
+        loss, weight = self.losses[0]
+        R = self.row_norm(bounds)
+        scale = R * R * float(weight)
+        return Constants(
+            smoothness=scale * loss.curvature,
+            anchor_gradient=R
+            * self._slope(self._bound(bounds, self._checked(anchor), None) or 0.0),
+            quadratic=False,
+            row_norm=R,
+            hessian_rank=loss.hessian_rank,
+            hessian_range=loss.hessian_rank,  # the vectors u ⊗ a with Σ u = 0
+            gradient_range=loss.hessian_rank,
+            trace=scale * loss.trace,
+            frobenius=scale * loss.frobenius,
+        )
+
+    def part(self, rows: ClippedRows, clip: float | None) -> tuple[Part, Array]:
+        """Softmax with its labels."""
+        loss = Softmax(self.outputs.count, float(self.losses[0][1]))
+        part = Part(rows, loss, self.outputs.layout, self.dimension)
+        if self.shares is not None:
+            records = WeightedRows(rows, self.shares)
+            part = replace(part, records=records, loss=WeightedSoftmax(loss.count, loss.weight))
+        return part, np.zeros(self.dimension)
+
+    def _bound(self, bounds: Bounds, anchor: Array, offset: float | None) -> float | None:
+        """Infinity: the slope is bounded, and no argument is cut."""
+        return math.inf if np.any(anchor) else None
+
+    def promise(self, offset: float | None, moved: bool) -> str:
+        """Labels become probability vectors."""
+        return ", and its labels to the nearest probability vector"

@@ -1,0 +1,1 @@
+"""From a plan to a release: the charge, the draw, one solve, one release."""
