@@ -276,3 +276,32 @@ def test_memory_maps_and_parquet(tmp_path, rows):
         found.append(next(iter(solution.values.values())))
     for other in found[1:]:
         np.testing.assert_allclose(found[0], other, atol=1e-6)
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_a_smoothed_loss_counts_every_row_of_a_person(adjacency):
+    """L = k R²/h and G0 = k R for the hinge; a width that is chosen uses no number of rows."""
+    rng = np.random.default_rng(2)
+    X, y = rng.uniform(-0.5, 0.5, (60, 3)), np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    ids, w = np.arange(60) // 3, cp.Variable(3)
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.pos(1 - cp.multiply(y, X @ w)))), [cp.norm(w) <= 2])
+    stated = {
+        "private": [X, y], "bounds": cvxqop.Bounds(row_norm=1.0), "epsilon": 1.0, "delta": 1e-6,
+        "adjacency": adjacency, "persons": ids,
+    }  # fmt: skip
+    found = cvxqop.plan(problem, smoothing=0.1, rows_per_person=3, **stated)
+    sensitivity = found.mechanism.sensitivity
+    assert sensitivity.smoothness == pytest.approx(3 / 0.1, rel=1e-9)
+    assert sensitivity.anchor_gradient == pytest.approx(3.0, rel=1e-9)
+    auto = [
+        cvxqop.plan(
+            cp.Problem(
+                cp.Minimize(cp.sum(cp.pos(1 - cp.multiply(y[:n], X[:n] @ w)))), [cp.norm(w) <= 2]
+            ),
+            smoothing="auto",
+            rows_per_person=3,
+            **{**stated, "private": [X[:n], y[:n]], "persons": np.minimum(ids[:n], 15)},
+        )
+        for n in (48, 60)
+    ]
+    assert str(auto[0]) == str(auto[1])

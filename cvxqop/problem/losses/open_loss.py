@@ -150,7 +150,7 @@ def settle(
         else:
             number += len(term.losses)
         terms.append(term)
-    return RecognisedLoss(tuple(terms)), tuple(settled), tuple(replaced)
+    return replace(loss, terms=tuple(terms)), tuple(settled), tuple(replaced)
 
 
 def _settled(
