@@ -9,11 +9,11 @@ from cvxpy.error import SolverError
 from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import CLARABEL
 
 import cvxqop
-from cvxqop import feasible_release
 from cvxqop.errors import AccuracyError
 from cvxqop.solve.answer import Answer
 from cvxqop.solve.cones import engine as cone_engine
 from cvxqop.solve.engines import conic, stotos
+from cvxqop.spending import feasible_release
 
 PAY = {"bounds": cvxqop.Bounds(row_norm=1.0, offset=1.0), "epsilon": 1.0, "delta": 1e-6}
 # exp(x'w) of rows and variables of norm 1 at most: nothing that the library would recognise.
