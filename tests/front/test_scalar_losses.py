@@ -307,3 +307,49 @@ def test_known_losses_beside_a_new_one_are_one_function():
 def test_explain_reads_what_waits_for_a_number():
     text = cvxqop.explain(cp.Problem(cp.Minimize(cp.norm1(T))), private=[X, Y])
     assert 'smoothing="auto"' in text
+
+
+RECORDS = np.random.default_rng(3).uniform(-0.5, 0.5, (40, 3))
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_an_entry_of_a_private_array_is_no_public_number(adjacency):
+    """κ would tell y[0], of which CVXPY has a copy: an array of one number is listed or refused."""
+    t, target = cp.Variable(3), RECORDS[:, 0].copy()
+    for argument in (RECORDS @ t + target[:1], cp.multiply(np.abs(target[:1]), RECORDS @ t)):
+        problem = cp.Problem(cp.Minimize(cp.sum(cp.exp(argument))), [cp.norm(t) <= 1])
+        with pytest.raises(cvxqop.ProblemError):
+            cvxqop.plan(
+                problem, private=[RECORDS, target], bounds=cvxqop.Bounds(row_norm=1.0, offset=1.0),
+                epsilon=1.0, delta=1e-6, adjacency=adjacency,
+            )  # fmt: skip
+
+
+def test_numbers_inside_a_loss_are_vouched_for():
+    """Where n is private, 1/n may hide in any number of φ: the guarantee says what it rests on."""
+    t = cp.Variable(3)
+    threshold = cp.Parameter(nonneg=True, value=1 / len(RECORDS))
+    for loss in (
+        cp.quad_over_lin(cp.exp(RECORDS @ t), len(RECORDS)),
+        cp.sum(cp.exp(RECORDS @ t - np.log(len(RECORDS)))),
+        cp.sum(cp.pos(threshold * cp.exp(RECORDS @ t))),
+    ):
+        plan = cvxqop.plan(
+            cp.Problem(cp.Minimize(loss), [cp.norm(t) <= 2]), private=[RECORDS],
+            bounds=cvxqop.Bounds(row_norm=1.0, offset=1.0), epsilon=1.0, delta=1e-6,
+            adjacency="add_remove", smoothing=0.1,
+        )  # fmt: skip
+        said = " ".join(plan.guarantee.assumptions)
+        assert (
+            "No number in the loss was computed from records, or from how many there are." in said
+        )
+
+
+def test_a_parameter_as_a_factor_where_n_is_private():
+    t, factor = cp.Variable(3), cp.Parameter(nonneg=True, value=0.3)
+    loss = cp.sum_squares(factor * (RECORDS @ t - RECORDS[:, 0]))
+    plan = cvxqop.plan(
+        cp.Problem(cp.Minimize(loss)), private=[RECORDS, RECORDS[:, 0]], epsilon=1.0, delta=1e-6,
+        bounds=cvxqop.Bounds(row_norm=1.0, offset=1.0), adjacency="add_remove",
+    )  # fmt: skip
+    assert plan.mechanism.sensitivity.smoothness == pytest.approx(2 * 0.3**2)

@@ -229,7 +229,7 @@ def _read(
             rows=tuple(row_text(group.row, stacking) for group in groups),
             rest=tuple(text(node, shapes) for node in reader.rest),
             constraints=tuple(text(constraint, shapes) for constraint in constraints),
-            scale=scale_statement(reader.scales) if hidden else None,
+            scale=scale_statement(reader.scales, bool(reader.opened)) if hidden else None,
         ),
     )
 

@@ -87,7 +87,7 @@ class MatrixReader:
         With one record such an array cannot be told from a row of numbers, so that both are refused
         for any number of records.
         """
-        if self._private.count_is_private and value.ndim and not is_plain(value):
+        if self._private.count_is_private and getattr(value, "ndim", False) and not is_plain(value):
             shape = _cvxpy.format_shape(("n", *(value.shape[1:] or (1,))))
             raise ProblemError(
                 f"The private term {self._text(term)} uses a public array of shape {shape}, "

@@ -28,7 +28,7 @@ from cvxqop.problem.reading.loss_terms import (
     argument_nodes,
     is_affine,
 )
-from cvxqop.problem.reading.public import Stacking, record_count
+from cvxqop.problem.reading.public import Stacking, constant_array, is_plain, record_count
 from cvxqop.problem.reading.separable import PUBLIC, SeparableReader, State
 from cvxqop.problem.reading.terms import TermReader
 from cvxqop.problem.reading.weights import Weight
@@ -106,6 +106,7 @@ class _Reading:
         nodes = argument_nodes(own.node, self._data)
         if isinstance(nodes, str):
             self._refuse(nodes)
+        self._check_numbers()
         if self._data.count_is_private:
             self._check_structure()
         base, *others = nodes
@@ -129,6 +130,18 @@ class _Reading:
         mean = self._reader.is_mean(own.factor, base)
         weight = replace(own.factor, value=abs(outer) * weights)
         return _Phi(function * sign, base, columns, weight, own.written, mean)
+
+    def _check_numbers(self) -> None:
+        """Refuse arrays of one entry that are listed nowhere: κ would tell a record's number."""
+        unlisted = [one.owner for one in self._data.unlisted]
+        for leaf in _cvxpy.leaves(self._opened.node):
+            single = not _cvxpy.has_variables(leaf) and leaf.ndim and leaf.size == 1
+            found = single and any(leaf is owner for owner in unlisted)
+            if found and not is_plain(constant_array(leaf)):
+                self._refuse(
+                    "holds an array of one number that is listed neither in private nor in "
+                    "public: write it as a number, or list it in public"
+                )
 
     def _weights(self) -> tuple[float, float, Any]:
         """The weight outside the sum, the factor that is part of φ, and weights of records."""

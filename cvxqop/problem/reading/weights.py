@@ -74,20 +74,24 @@ def _text(scalar: float) -> str:
     return f"1/{whole}" if whole > 1 and abs(inverse - whole) < 1e-9 * whole else f"{scalar:g}"
 
 
-def scale_statement(scales: Sequence[str]) -> str | None:
-    """What has to be assumed of the numbers in the weights where the number of records is private.
+def scale_statement(scales: Sequence[str], opened: bool = False) -> str | None:
+    """What has to be assumed of the numbers in the loss where the number of records is private.
+
+    ``opened`` says that a loss is read as a function in which numbers may stand anywhere.
 
     Examples
     --------
     >>> scale_statement(["1/100"])
     'The factor 1/100 of the loss is a public number and not the number of records.'
     """
+    said = []
     distinct = list(dict.fromkeys(scales))
-    if not distinct:
-        return None
-    if len(distinct) == 1:
+    if distinct:
         subject, rest = f"factor {distinct[0]}", "is a public number"
-    else:
-        subject = f"factors {', '.join(distinct[:-1])} and {distinct[-1]}"
-        rest = "are public numbers"
-    return f"The {subject} of the loss {rest} and not the number of records."
+        if len(distinct) > 1:
+            subject = f"factors {', '.join(distinct[:-1])} and {distinct[-1]}"
+            rest = "are public numbers"
+        said = [f"The {subject} of the loss {rest} and not the number of records."]
+    if opened:
+        said.append("No number in the loss was computed from records, or from how many there are.")
+    return " ".join(said) or None
