@@ -104,7 +104,13 @@ class Settings:
         needed = () if options.get("declared") is not None else ("bounds",)
         for name in ("private", *needed, "epsilon", "delta"):
             if name not in options:
-                raise OptionError(f"The option {name!r} is missing.")
+                told = (
+                    " State public bounds, such as Bounds(row_norm=1.0, offset=1.0); they are "
+                    "never read from data."
+                )
+                raise OptionError(
+                    f"The option {name!r} is missing.{told if name == 'bounds' else ''}"
+                )
         return cls(**options)
 
     def __post_init__(self) -> None:

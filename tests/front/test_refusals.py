@@ -104,7 +104,7 @@ def test_unknown_and_missing_options_are_named():
         cvxqop.privatize(problem, private=[X, Y], **PAY, stated=1.0)
     with pytest.raises(cvxqop.OptionError, match="never read from data"):
         cvxqop.privatize(problem, private=[X, Y], epsilon=1.0, delta=1e-6)
-    with pytest.raises(TypeError, match="epsilon"):
+    with pytest.raises(cvxqop.OptionError, match="'epsilon' is missing"):
         cvxqop.privatize(problem, private=[X, Y], bounds=PAY["bounds"], delta=1e-6)
 
 
