@@ -252,3 +252,22 @@ def test_an_anchor_in_a_dict_and_a_common_minimiser_are_copied():
 
     for kind in ("dict", "common"):
         assert run(True, kind).tolist() == run(False, kind).tolist()
+
+
+def test_labels_that_were_changed_in_place_are_what_runs():
+    """Each run reads labels and rows together: the second one is that of a new plan."""
+    rng = np.random.default_rng(0)
+    X, w = rng.uniform(-0.5, 0.5, (400, 2)), cp.Variable(2)
+    y = cp.Parameter(400, value=(X[:, 0] > 0).astype(float))
+    t = X @ w
+    loss = cp.sum(cp.logistic(t)) - y @ t
+    problem = cp.Problem(cp.Minimize(loss), [cp.norm(w) <= 5])
+    options = {
+        "private": [X, y], "bounds": cvxqop.Bounds(row_norm=1.0), "epsilon": 1e6, "delta": 1e-6,
+    }  # fmt: skip
+    plan = cvxqop.plan(problem, **options)
+    before = plan.run()[w][0]
+    y.value[:] = 1.0 - y.value
+    after = plan.run()[w][0]
+    assert before > 1.0
+    assert after < -1.0

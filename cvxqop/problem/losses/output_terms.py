@@ -42,11 +42,11 @@ class SquaresTerm(Term):
             outputs=self.outputs.count,
         )
 
-    def part(self, rows: ClippedRows, clip: float | None) -> tuple[Part, Array]:
+    def part(self, rows: ClippedRows, clip: float | None) -> Part:
         """κw times the square."""
         loss = Squares(self.outputs.count, self._curvature)
         records = rows if self.shares is None else SharedRows(rows, self.shares)
-        return Part(records, loss, self.outputs.layout, self.dimension), np.zeros(self.dimension)
+        return Part(records, loss, self.outputs.layout, self.dimension)
 
     def promise(self, offset: float | None, moved: bool) -> str:
         """The vector of arguments is cut in its norm."""
@@ -92,14 +92,14 @@ class LabelledTerm(Term):
             frobenius=scale * loss.frobenius,
         )
 
-    def part(self, rows: ClippedRows, clip: float | None) -> tuple[Part, Array]:
+    def part(self, rows: ClippedRows, clip: float | None) -> Part:
         """Softmax with its labels."""
         loss = Softmax(self.outputs.count, float(self.losses[0][1]))
         part = Part(rows, loss, self.outputs.layout, self.dimension)
         if self.shares is not None:
             records = WeightedRows(rows, self.shares)
             part = replace(part, records=records, loss=WeightedSoftmax(loss.count, loss.weight))
-        return part, np.zeros(self.dimension)
+        return part
 
     def _bound(self, bounds: Bounds, anchor: Array, offset: float | None) -> float | None:
         """Infinity: the slope is bounded, and no argument is cut."""

@@ -168,27 +168,22 @@ class RecognisedSums:
     shared: bool
 
     @cached_property
-    def _found(self) -> list[tuple[Part, Array]]:
-        return [
-            term.part(rows, self.clip) for term, rows in zip(self.terms, self.rows, strict=True)
-        ]
-
-    @property
     def parts(self) -> tuple[Part, ...]:
-        """Clipped records with their losses."""
-        return tuple(part for part, _ in self._found)
+        """Clipped records with their losses; no record is read here."""
+        pairs = zip(self.terms, self.rows, strict=True)
+        return tuple(term.part(rows, self.clip) for term, rows in pairs)
 
     @property
     def linear(self) -> Array:
-        """Gradient of what is linear in θ beside them: labels of logistic losses."""
-        return np.asarray(sum(linear for _, linear in self._found))
+        """Gradient of what is linear in θ beside them, labels of logistic losses: read anew each
+        time, because records may be changed in place between two runs."""
+        pairs = zip(self.terms, self.rows, strict=True)
+        return np.asarray(sum(term.linear(rows, self.clip) for term, rows in pairs))
 
     def check(self) -> None:
         """Every record is finite, or made so."""
         for rows in self.rows:
-            if rows.labels is None:
-                rows.check_finite()
-        _ = self._found  # labels are read with their rows
+            rows.check_finite()
 
     def quadratic_form(self) -> tuple[Array, Array]:
         """Hessian and gradient at the anchor."""

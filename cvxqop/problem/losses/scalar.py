@@ -118,19 +118,10 @@ class ScalarLoss:
 
     def weighted(self, weight: float) -> ScalarLoss:
         """The loss w·φ, w ≥ 0: κ and slope times w."""
-        if weight == 1.0:
-            return self
-        value, derivative, second = self.value, self.derivative, self.second_derivative
-        inverse = self.inverse
-        return replace(
-            self,
-            name=f"{weight:g} times {self.name}",
-            value=lambda t: weight * value(t),
-            derivative=lambda t: weight * derivative(t),
-            second_derivative=lambda t: weight * second(t),
-            curvature=self.curvature * weight,
-            slope=self.slope * weight,
-            inverse=None if inverse is None else lambda u: inverse(u / weight),
+        return (
+            self
+            if weight == 1.0
+            else replace(self.times(weight), name=f"{weight:g} times {self.name}")
         )
 
 

@@ -174,9 +174,13 @@ class Term:
             rows = KeptRows(rows, self.persons.shares)
         return self.clipped_rows(rows, self.row_norm(bounds), self._point(theta), B, nonfinite)
 
-    def part(self, rows: ClippedRows, clip: float | None) -> tuple[Part, Array]:
-        """Clipped rows with their loss as the solver sees it, and a linear part (D,) beside it."""
+    def part(self, rows: ClippedRows, clip: float | None) -> Part:
+        """Clipped rows with their loss as the solver sees it."""
         raise NotImplementedError
+
+    def linear(self, rows: ClippedRows, clip: float | None) -> Array:
+        """Gradient (D,) of what is linear in θ beside `part`, from the records as they are now."""
+        return np.zeros(self.dimension)
 
     @property
     def shares(self) -> Leaf | None:
@@ -239,17 +243,23 @@ class MarginTerm(Term):
     def _point(self, theta: Array) -> Array:
         return theta
 
-    def part(self, rows: ClippedRows, clip: float | None) -> tuple[Part, Array]:
-        """Σ_j φ_j with labels as a linear part; where weights or a cut make records differ, one
-        loss that reads its numbers from the record."""
-        layout, linear = self.outputs.layout, np.zeros(self.dimension)
-        if clip is None and not self._weighted and self.shares is None:
+    def _alike(self, clip: float | None) -> bool:
+        """Whether records have the same loss; else it reads its numbers from the record."""
+        return clip is None and not self._weighted and self.shares is None
+
+    def linear(self, rows: ClippedRows, clip: float | None) -> Array:
+        """Labels, where they are not among the numbers that the loss reads."""
+        return linear_term(rows) if self._alike(clip) else super().linear(rows, clip)
+
+    def part(self, rows: ClippedRows, clip: float | None) -> Part:
+        """Σ_j φ_j; where weights or a cut make records differ, one loss with their numbers."""
+        layout = self.outputs.layout
+        if self._alike(clip):
             losses = [loss.times(float(weight)) for loss, weight in self.losses]
-            linear = linear_term(rows)
-            return Part(rows, LossSum(losses), layout, self.dimension), linear
+            return Part(rows, LossSum(losses), layout, self.dimension)
         cut = CutRows(rows, [weight for _, weight in self.losses], clip, self.shares)
         loss = CutLoss(tuple(loss for loss, _ in self.losses), self._curvature)
-        return Part(cut, loss, layout, self.dimension), linear
+        return Part(cut, loss, layout, self.dimension)
 
 
 def _largest(weight: Any) -> float:
