@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -56,16 +56,18 @@ class Category:
     missing: Any = None
     unknown: Any = None
     words: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    kind: ClassVar[str] = "category"
 
     def __post_init__(self) -> None:
         given = self.levels
-        if isinstance(given, str) or not isinstance(given, Iterable):
-            raise OptionError('Category: levels must be a list of levels, such as ["F", "M"].')
+        if not isinstance(given, list | tuple | Mapping):
+            raise OptionError(
+                'Category: levels must be a list, such as ["F", "M"], or a dict {level: list of '
+                "other spellings}. They are stated, never read from the data."
+            )
         pairs = given.items() if isinstance(given, Mapping) else ((level, ()) for level in given)
         spelled: dict[str, list[str]] = {}
         for level, others in pairs:
-            if isinstance(others, str) or not isinstance(others, Iterable):
+            if not isinstance(others, list | tuple):
                 raise OptionError(f"Category: the spellings of {level!r} must be a list.")
             words = [word_in(one) for one in (level, *others)]
             if not words[0] or None in words or words[0] in spelled:

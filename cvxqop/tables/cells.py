@@ -51,7 +51,7 @@ def number_in(cell: Any, units: tuple[str, ...] = CURRENCIES, decimal: str = "."
     """
     if isinstance(cell, str):
         cell = _plain(cell, units, decimal)
-    elif not isinstance(cell, numbers.Real | Decimal | np.bool_):
+    elif not _is_number(cell):
         return math.nan
     try:
         value = float(cell)
@@ -78,9 +78,9 @@ def word_in(cell: Any) -> str | None:
             return whole.group(1) if whole else text
         if isinstance(cell, bool | np.bool_):
             return str(bool(cell))
-        if isinstance(cell, numbers.Integral):
+        if isinstance(cell, numbers.Integral) and _is_number(cell):
             return str(int(cell))
-        if isinstance(cell, numbers.Real | Decimal):
+        if _is_number(cell):
             value = float(cell)
             return str(int(value)) if value.is_integer() else None if value != value else str(value)
     except Exception:
@@ -92,6 +92,12 @@ def id_in(cell: Any) -> str:
     """The id of a person as text, empty for a missing one."""
     word = word_in(cell) or ""
     return "" if word.lower() in MISSING else word
+
+
+def _is_number(cell: Any) -> bool:
+    """Whether a cell is a number by its type; a span of time of NumPy is an integer of another."""
+    number = isinstance(cell, numbers.Real | Decimal | np.bool_)
+    return number and not isinstance(cell, np.timedelta64)
 
 
 def _plain(text: str, units: tuple[str, ...], decimal: str) -> str:

@@ -92,8 +92,8 @@ def together(theta: Any, intercept: Any, d: int) -> Array:
         both = np.empty(0)
     if both.ndim not in (1, 2) or len(both) != d + 1 or np.isnan(both).any():
         raise OptionError(
-            f"Schema: theta must have {d} coefficients, one for each of schema.names, in one column "
-            "or in one a class, and the intercept one number or one a class. Are they the .value of "
-            "variables that have been solved for?"
+            f"Schema: theta must have {d} coefficients, one for each of schema.names, in one "
+            "column or in one a class, and the intercept one number or one a class. Are they the "
+            ".value of variables that have been solved for?"
         )
     return both

@@ -7,7 +7,7 @@ record have a Euclidean norm of at most 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +37,6 @@ class Feature:
 
 class Column(Protocol):
     """A declared column."""
-
-    kind: ClassVar[str]
 
     @property
     def missing(self) -> Any:

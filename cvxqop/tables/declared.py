@@ -79,7 +79,9 @@ def _declared(name: str, short: Any) -> Column:
         if isinstance(short, list | Mapping):
             return Category(short)
     except OptionError as error:
-        problem = OptionError(f"Schema: column {name!r}: {error}")
+        words = isinstance(short, tuple) and all(isinstance(one, str) for one in short)
+        told = ' The levels of a category are a list: ["F", "M"].' if words else ""
+        problem = OptionError(f"Schema: column {name!r}: {error}{told}")
     else:
         problem = OptionError(f"Schema: column {name!r} must be declared as {_SHORT}.")
     raise problem

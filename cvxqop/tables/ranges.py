@@ -6,7 +6,7 @@ import datetime
 import math
 import numbers
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -134,7 +134,6 @@ class Number(_Scaled):
     unit: str = ""
     decimal: str = "."
     missing: Any = None
-    kind: ClassVar[str] = "number"
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
@@ -161,7 +160,7 @@ class Number(_Scaled):
                 values = cells.astype(np.float64)
             return np.where(np.isfinite(values), values, np.nan)
         units = (self.unit.strip(),) if self.unit.strip() else CURRENCIES
-        found = (number_in(cell, units, self.decimal) for cell in _listed(cells))
+        found = (number_in(cell, units, self.decimal) for cell in cells)
         return np.fromiter(found, dtype=np.float64)
 
     def describe(self) -> tuple[str, str]:
@@ -202,7 +201,6 @@ class Date(_Scaled):
     high: Any
     format: str | None = None
     missing: Any = None
-    kind: ClassVar[str] = "date"
 
     def __post_init__(self) -> None:
         for name in ("low", "high", "missing"):
@@ -232,17 +230,12 @@ class Date(_Scaled):
 
     def read(self, cells: Any) -> Array:
         """As `Column`."""
-        return days_in(cells if isinstance(cells, np.ndarray) else _listed(cells), self.low,
-                       self.format)  # fmt: skip
+        return days_in(cells, self.low, self.format)
 
     def describe(self) -> tuple[str, str]:
         """As `Column`."""
         written = f", written {self.format}" if self.format else ""
         return f"date from {_day(self.low)} to {_day(self.high)}{written}", self._rule()
-
-
-def _listed(cells: Any) -> list[Any]:
-    return list(cells.tolist()) if isinstance(cells, np.ndarray) else list(cells)
 
 
 def _day(value: datetime.datetime) -> str:

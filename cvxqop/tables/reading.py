@@ -166,7 +166,7 @@ def _taken(name: str, get: Any, *where: Any) -> Any:
         if str(dtype).startswith("Date"):  # of polars
             column = column.to_numpy()
         plain = isinstance(getattr(column, "dtype", None), np.dtype)
-        if plain and column.dtype.kind in "biufM" and not isinstance(column, np.ma.MaskedArray):
+        if plain and column.dtype.kind in "biufMm" and not isinstance(column, np.ma.MaskedArray):
             found: Any = np.asarray(column)
         elif isinstance(column, list | tuple):
             found = list(column)

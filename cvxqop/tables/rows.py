@@ -28,10 +28,12 @@ class Rows(Records):
         On a row of X, and on y.
     names : tuple of str
         Names of the columns of X.
+    persons : list of str or None
+        Ids, where the schema names their column: as private as the rows.
     """
 
     def __init__(
         self, names: tuple[str, ...], bounds: Bounds, arrays: dict[str, Any], **stated: Any
     ) -> None:
         super().__init__(bounds=bounds, nonfinite="zero", **arrays, **stated)
-        self.names, self.bounds = names, bounds
+        self.names, self.bounds, self.persons = names, bounds, stated.get("persons")
