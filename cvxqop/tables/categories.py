@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cvxqop.errors import OptionError
-from cvxqop.tables.cells import MISSING, word_in
+from cvxqop.tables.cells import MISSING, each, word_in
 from cvxqop.tables.columns import Array, Feature, check_rule
 
 __all__ = ["Category", "boolean"]
@@ -124,8 +124,7 @@ class Category:
     def read(self, cells: Any) -> Array:
         """As `Column`: the position of the level, their number for an unknown word."""
         places = {word: i for i, words in enumerate(self.levels.values()) for word in words}
-        found = (_found(word_in(cell), places, len(self.words)) for cell in cells)
-        return np.fromiter(found, dtype=np.float64)
+        return each(lambda cell: _found(word_in(cell), places, len(self.words)), cells)
 
     def code(self, values: Array) -> Array:
         """As `Column`."""

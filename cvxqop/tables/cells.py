@@ -6,15 +6,18 @@ error of NumPy or Python would hold the cell.
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
 import re
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-__all__ = ["CURRENCIES", "MISSING", "id_in", "number_in", "word_in"]
+__all__ = ["CURRENCIES", "MISSING", "each", "id_in", "number_in", "word_in"]
 
 CURRENCIES = ("$", "€", "£", "¥")
 """Signs that may stand before or behind a number whose column declares no unit."""
@@ -22,11 +25,18 @@ CURRENCIES = ("$", "€", "£", "¥")
 MISSING = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "nat", "-", "?", "."})
 """Words for a missing entry, in small letters, where they are no declared level."""
 
+_REMEMBERED = 2**16
 _NUMBER = re.compile(
     r"(?:\d{1,3}(?:([,' \u00a0\u202f])\d{3}(?:\1\d{3})*)|\d+)?(?:\.\d*)?(?:[eE][-+]?\d+)?", re.ASCII
 )
 _WHOLE = re.compile(r"([-+]?\d+)\.0+", re.ASCII)
 _SWAPPED = str.maketrans(",.", ".,")
+
+
+def each(read: Callable[[Any], float], cells: Iterable[Any]) -> npt.NDArray[np.float64]:
+    """What is read of every cell by itself; texts that come again are read once."""
+    text = functools.lru_cache(_REMEMBERED)(read)
+    return np.fromiter((text(c) if type(c) is str else read(c) for c in cells), np.float64)
 
 
 def number_in(cell: Any, units: tuple[str, ...] = CURRENCIES, decimal: str = ".") -> float:
@@ -49,6 +59,8 @@ def number_in(cell: Any, units: tuple[str, ...] = CURRENCIES, decimal: str = "."
     >>> number_in("45,5"), number_in("1e400"), number_in("about 30"), number_in(None)
     (nan, nan, nan, nan)
     """
+    if type(cell) is float:
+        return cell if math.isfinite(cell) else math.nan
     if isinstance(cell, str):
         cell = _plain(cell, units, decimal)
     elif not _is_number(cell):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cvxqop.tables.cells import each
 from cvxqop.tables.columns import Array
 
 __all__ = ["days_in", "days_of", "moment"]
@@ -42,7 +43,7 @@ def days_in(cells: Any, origin: datetime.datetime, format: str | None) -> Array:
     """
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "M":
         return _from_array(cells) - days_of(origin, _EPOCH)
-    return np.fromiter((_days(cell, origin, format) for cell in cells), dtype=np.float64)
+    return each(lambda cell: _days(cell, origin, format), cells)
 
 
 def days_of(value: datetime.datetime, origin: datetime.datetime) -> float:

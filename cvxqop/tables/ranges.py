@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from cvxqop.errors import OptionError
-from cvxqop.tables.cells import CURRENCIES, number_in
+from cvxqop.tables.cells import CURRENCIES, each, number_in
 from cvxqop.tables.columns import Array, Feature, check_rule
 from cvxqop.tables.dates import days_in, days_of, moment
 
@@ -160,8 +160,7 @@ class Number(_Scaled):
                 values = cells.astype(np.float64)
             return np.where(np.isfinite(values), values, np.nan)
         units = (self.unit.strip(),) if self.unit.strip() else CURRENCIES
-        found = (number_in(cell, units, self.decimal) for cell in cells)
-        return np.fromiter(found, dtype=np.float64)
+        return each(lambda cell: number_in(cell, units, self.decimal), cells)
 
     def describe(self) -> tuple[str, str]:
         """As `Column`."""
