@@ -156,7 +156,7 @@ class Category:
 
     def describe(self) -> tuple[str, str]:
         """As `Column`."""
-        told = {"drop": "the record is dropped", "own": "a level of its own"}
+        told = {"drop": "dropped", "own": "a level of its own"}
         rules = {"missing": self.missing, "unknown": self.unknown}
         words = (
             f"{name}: {told.get(str(rule), f'taken for {word_in(rule)}')}"

@@ -90,7 +90,7 @@ class _Scaled:
 
     def _rule(self) -> str:
         if isinstance(self.missing, str):
-            told = {"drop": "the record is dropped", "own": "an entry of its own"}[self.missing]
+            told = {"drop": "dropped", "own": "an entry of its own"}[self.missing]
         else:
             told = f"taken for {self.missing}"
         return f"missing: {told}"
