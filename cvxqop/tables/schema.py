@@ -101,6 +101,10 @@ class Schema:
                 "Schema: the target and the column of persons must be other columns than the "
                 "features."
             )
+        called = ["intercept", *self.names]
+        for name in called:
+            if called.count(name) > 1:
+                raise OptionError(f"Schema: two coefficients would be called {name!r}; rename one.")
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -412,6 +412,8 @@ def test_rules_of_the_schema_are_for_what_is_written_in_short():
         ({"sex": ("F", "M")}, None, "levels of a category are a list"),
         ({"sex": float}, None, "must be declared as"),
         ({"a": (0, 1)}, {"a": (0, 1)}, "other columns"),
+        ({"intercept": (0, 1)}, None, "would be called 'intercept'"),
+        ({"a": ["x", "y"], "a = y": (0, 1)}, None, "would be called 'a = y'"),
         ({"a": (0, 1)}, {"b": (0, 1), "c": (0, 1)}, "one column"),
         ({"a": (0, 1)}, {"b": ("2020-01-01", "2021-01-01")}, "numbers or a category"),
         ({"a": (0, 1)}, {"b": Number(0, 1, missing="own")}, "numbers or a category"),
