@@ -1,6 +1,8 @@
 """From a table to rows: the same from every source, record by record, within the public bound."""
 
+import csv
 import datetime
+import sys
 import warnings
 from fractions import Fraction
 
@@ -356,6 +358,29 @@ def test_cells_of_any_kind_are_read_in_silence(tmp_path):
         warnings.simplefilter("error")
         rows = schema.read(path)
     assert np.isnan(rows.y).tolist() == [True] * 5 + [False]
+
+
+WRITTEN = st.text(st.characters(codec="utf-8"), max_size=4) | st.sampled_from(['"', "\n", "a,b"])
+
+
+@given(st.lists(st.lists(WRITTEN, min_size=7, max_size=7), max_size=5))
+def test_a_file_gives_what_its_cells_give(tmp_path_factory, records):
+    path = tmp_path_factory.mktemp("written") / "table.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([list(TABLE), *records])
+    rows = SCHEMA.read(path)
+    cells = {name: [record[i] for record in records] for i, name in enumerate(TABLE)}
+    assert np.array_equal(rows.X, SCHEMA.read(cells).X, equal_nan=True)
+
+
+def test_without_pyarrow_the_extra_is_named(monkeypatch, tmp_path):
+    pd.DataFrame(TABLE).to_parquet(tmp_path / "table.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(ImportError, match=r"cvxqop\[parquet\]"):
+        SCHEMA.read(tmp_path / "table.parquet")
+    (tmp_path / "damaged.parquet").write_bytes(b"PAR1" + SECRET.encode())
+    monkeypatch.undo()
+    assert SECRET not in told(lambda: SCHEMA.read(tmp_path / "damaged.parquet"))
 
 
 def test_files_as_people_have_them(tmp_path):
