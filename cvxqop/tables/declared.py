@@ -11,7 +11,7 @@ from cvxqop.tables.categories import Category, boolean
 from cvxqop.tables.columns import Column
 from cvxqop.tables.ranges import Date, Number
 
-__all__ = ["declared", "target_of"]
+__all__ = ["declared", "pairs_of", "target_of"]
 
 _SHORT = (
     "(low, high) for numbers or dates, a list of levels for a category, bool, or a Number, Date or "
@@ -57,6 +57,39 @@ def target_of(target: Any) -> dict[str, Column]:
             "a number of days, computed beforehand."
         )
     return found
+
+
+def pairs_of(interactions: Any, columns: Mapping[str, Column]) -> tuple[tuple[str, str], ...]:
+    """The pairs of columns that are multiplied.
+
+    Raises
+    ------
+    OptionError
+        One is no pair of declared columns, is there twice, or is that of a category with itself.
+    """
+    pairs = list(interactions) if isinstance(interactions, list | tuple) else [interactions]
+    found: list[tuple[str, str]] = []
+    for pair in pairs:
+        named = isinstance(pair, list | tuple) and len(pair) == 2
+        if not named or not all(isinstance(n, str) and n in columns for n in pair):
+            raise OptionError(
+                "Schema: interactions must be a list of pairs of declared columns, such as "
+                '[("age", "sex")].'
+            )
+        first, second = pair
+        if (first, second) in found or (second, first) in found:
+            raise OptionError(
+                f"Schema: the interaction of {first!r} and {second!r} is there twice."
+            )
+        column = columns[first]
+        alone = len(column.features(first)) == 1 and not isinstance(column, Category)
+        if first == second and not alone:
+            raise OptionError(
+                f"Schema: {first!r} is not multiplied with itself: that is for numbers and dates "
+                "without an entry for what is missing."
+            )
+        found.append((first, second))
+    return tuple(found)
 
 
 def _name(name: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from cvxqop.tables.cells import id_in
 from cvxqop.tables.coding import Coding
 from cvxqop.tables.coefficients import Coefficients, together
 from cvxqop.tables.columns import Array, check_rule
-from cvxqop.tables.declared import declared, target_of
+from cvxqop.tables.declared import declared, pairs_of, target_of
 from cvxqop.tables.ranges import Number
 from cvxqop.tables.reading import columns_of
 from cvxqop.tables.rows import Rows
@@ -45,6 +45,9 @@ class Schema:
         What becomes of missing cells, and of words that are no level, where the declaration of a
         feature does not say: the record is dropped (complete-case analysis), or they have an entry
         of their own. A dropped record is a row of zeros that still counts.
+    interactions : list of pairs of names
+        Columns whose products are features, too: of two numbers, of a number with each level, of
+        the levels of two categories, or a number with itself. Together they have norm 1 at most.
     person : str, optional
         Column with the id of the person of each row, where somebody may have several. Rows without
         an id are dropped, and count as those of one person.
@@ -86,13 +89,15 @@ class Schema:
         target: Mapping[str, Any] | None = None,
         missing: str = "drop",
         unknown: str = "drop",
+        interactions: Sequence[tuple[str, str]] = (),
         person: str | None = None,
         rows_per_person: int | str | None = None,
     ) -> None:
         check_rule("Schema: missing", missing, False)
         check_rule("Schema: unknown", unknown, False)
         check_persons(person, rows_per_person, None)
-        self._coding = Coding(declared(columns, missing, unknown))
+        declarations = declared(columns, missing, unknown)
+        self._coding = Coding(declarations, pairs_of(interactions, declarations))
         self._target = Coding({} if target is None else target_of(target))
         self._person, self._rows_per_person = person, rows_per_person
         named = [*self._coding.columns, *self._target.columns, *self._ids]
@@ -113,7 +118,7 @@ class Schema:
 
     @property
     def bounds(self) -> Bounds:
-        """row_norm = √(number of columns), rounded up; offset = 1 where there is a target."""
+        """row_norm = √(columns + interactions), rounded up; offset = 1 where there is a target."""
         offset = 1.0 if self._target.columns else None
         return Bounds(row_norm=self._coding.row_norm, offset=offset)
 
@@ -272,16 +277,15 @@ class Schema:
         return {**self._coding.counts(cells), **self._target.counts(cells)}
 
     def __str__(self) -> str:
-        count = len(self._coding.columns)
-        rows = [(name, *column.describe()) for name, column in self._coding.columns.items()]
-        rows += [(f"{n} (target)", *c.describe()) for n, c in self._target.columns.items()]
+        rows = self._coding.describe()
+        rows += [(f"{n} (target)", what, rule) for n, what, rule in self._target.describe()]
         rows += [
             (n, "id of a person", f"rows_per_person: {self._rows_per_person}") for n in self._ids
         ]
         wide = [max(len(row[i]) for row in rows) for i in (0, 1)]
-        head = f"Schema: {count} columns, {len(self.names)} entries, row norm at most √{count}"
-        return "\n".join(
-            [head, *(f"  {a.ljust(wide[0])}  {b.ljust(wide[1])}  {c}" for a, b, c in rows)]
-        )
+        count, entries = len(self._coding.columns), len(self.names)
+        head = f"Schema: {count} columns, {entries} entries, row norm at most √{self._coding.count}"
+        lines = (f"  {a.ljust(wide[0])}  {b.ljust(wide[1])}  {c}".rstrip() for a, b, c in rows)
+        return "\n".join([head, *lines])
 
     __repr__ = __str__

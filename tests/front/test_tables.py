@@ -114,13 +114,22 @@ CELLS = st.sampled_from([
 RECORDS = st.lists(st.lists(CELLS, min_size=7, max_size=7), max_size=6)
 
 
-@given(RECORDS)
-def test_each_row_depends_on_its_record_alone_and_keeps_to_the_bound(records):
+CROSSED = cvxqop.Schema(
+    {"age": (16, 90), "sex": ["F", "M"], "region": ["N", "E", "S"], "income": (0, 1)},
+    target={"spend": (0, 2_500)}, missing="own", unknown="own",
+    interactions=[("age", "region"), ("income", "sex")],
+)  # fmt: skip
+
+
+@given(RECORDS, st.sampled_from([(SCHEMA, 6), (CROSSED, 6)]))
+def test_each_row_depends_on_its_record_alone_and_keeps_to_the_bound(records, read_by):
+    schema, squared = read_by
+
     def read(some):
-        return SCHEMA.read({name: [r[i] for r in some] for i, name in enumerate(TABLE)})
+        return schema.read({name: [r[i] for r in some] for i, name in enumerate(TABLE)})
 
     rows = read(records)
-    assert rows.X.shape == (len(records), len(NAMES))
+    assert rows.X.shape == (len(records), len(schema.names))
     for i, record in enumerate(records):
         alone = read([record])
         assert np.array_equal(alone.X[0], rows.X[i], equal_nan=True)
@@ -128,7 +137,7 @@ def test_each_row_depends_on_its_record_alone_and_keeps_to_the_bound(records):
         entries = [*rows.X[i], rows.y[i]]
         assert np.isnan(entries).all() or not np.isnan(entries).any()
         if not np.isnan(entries).any():
-            assert sum(Fraction(entry) ** 2 for entry in rows.X[i]) <= 6
+            assert sum(Fraction(entry) ** 2 for entry in rows.X[i]) <= squared
             assert abs(rows.y[i]) <= rows.bounds.offset
 
 
@@ -218,6 +227,62 @@ def test_the_map_to_units_is_the_prediction_in_words():
     assert np.allclose(c.intercept + np.array(raw), expected, rtol=1e-12)
     T, t = SCHEMA.unit_map()
     assert np.allclose(T @ [*theta, b] + t, [*c.values, c.intercept], rtol=1e-12)
+
+
+def test_interactions_are_products_within_the_bound_and_in_units():
+    names = ["age", "sex", "region", "income", "joined"]
+    columns = {
+        "age": (16, 90),
+        "sex": Category({"F": ["female"], "M": []}),
+        "region": Category(["N", "E", "S"], unknown="own"),
+        "income": Number(0, 100_000, missing="own"),
+        "joined": ("2020-01-01", "2020-01-11"),
+    }
+    pairs = [("age", "age"), ("age", "sex"), ("region", "sex"), ("income", "region"),
+             ("joined", "income"), ["income", "sex"]]  # fmt: skip
+    schema = cvxqop.Schema(columns, interactions=pairs, target={"spend": (0, 2_500)})
+    plain = cvxqop.Schema(columns, target={"spend": (0, 2_500)})
+    assert Fraction(schema.bounds.row_norm) ** 2 >= 11
+    assert schema.bounds.row_norm == pytest.approx(11**0.5)
+    assert "5 columns, 27 entries, row norm at most √11" in str(schema)
+    assert "income missing × region other" in schema.names
+    X, Z = schema.read(TABLE).X, plain.read(TABLE).X
+    assert np.allclose(X[:2, :9], Z[:2])
+    assert np.allclose(X[:2, 9], Z[:2, 0] ** 2)
+    assert np.allclose(X[:2, 11:15], Z[:2, 2:6] * Z[:2, 1:2])
+    assert (np.square(X[:2]).sum(axis=1) <= 11).all()
+
+    def raw(age, sex, region, income, days):  # what the coefficients are multiplied with
+        parts = {
+            "age": [age], "sex": [sex == "M"], "region": [region == word for word in "NESX"],
+            "income": [0, 1] if income is None else [income, 0], "joined": [days],
+        }  # fmt: skip
+        products = (np.kron(parts[first], parts[second]) for first, second in pairs)
+        return np.concatenate([*(np.array(parts[n], float) for n in names), *products])
+
+    theta, b = np.random.default_rng(3).standard_normal(27), 0.2
+    found = schema.coefficients(theta, b)
+    for record in ((30, "F", "N", 45_000.0, 0), (20, "M", "X", None, 5), (80, "M", "S", 10.0, 10)):
+        age, sex, region, income, days = record
+        cells = {"age": [age], "sex": [sex], "region": [region], "income": [income],
+                 "joined": [datetime.date(2020, 1, 1 + days)]}  # fmt: skip
+        expected = schema.predict(cells, theta, b)[0]
+        assert found.intercept + found.values @ raw(*record) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "text"),
+    [
+        ("age", "list of pairs"),
+        (("age", "sex"), "list of pairs"),
+        ([("age", "pay")], "list of pairs"),
+        ([("age", "sex"), ("sex", "age")], "twice"),
+        ([("sex", "sex")], "not multiplied with itself"),
+    ],
+)
+def test_interactions_that_are_none(pairs, text):
+    with pytest.raises(OptionError, match=text):
+        cvxqop.Schema({"age": (0, 1), "sex": ["F", "M"]}, interactions=pairs)
 
 
 def test_the_release_is_that_of_the_arrays_coded_by_hand():
