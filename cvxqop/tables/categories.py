@@ -21,9 +21,8 @@ __all__ = ["Category", "boolean"]
 class Category:
     """A column of words, of which a record has one, with public levels.
 
-    Three levels or more are coded to one entry each, 1 for the level of the record and 0 for the
-    others; two levels to one entry, −1 for the first and 1 for the second. Either way the entries
-    of a record have norm 1, however many levels there are.
+    Coded to one entry a level, 1 for that of the record and 0 for the others: the entries have norm
+    1, however many levels there are. Coefficients are told against the first level.
 
     Words are compared after blanks at both ends are taken off, capitals and small letters apart. A
     whole number is the same word as an integer, a float and a text. A missing cell is an empty one,
@@ -48,8 +47,8 @@ class Category:
     >>> region.code(region.read(["E", "Mars", ""])).tolist()
     [[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0], [nan, nan, nan, nan]]
     >>> sex = Category({"F": ["female", "f"], "M": ["male", "m"]})
-    >>> sex.code(sex.read(["female", "M"])).ravel().tolist()
-    [-1.0, 1.0]
+    >>> sex.code(sex.read(["female", "M"])).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
 
     levels: Any
@@ -117,9 +116,9 @@ class Category:
     def features(self, name: str) -> tuple[Feature, ...]:
         """As `Column`."""
         names = [f"{name} {level}" for level in self._names]
-        if len(names) == 2:
-            return (Feature(names[1], f"{names[1]}, against {self.words[0]}"),)
-        return tuple(Feature(one, one) for one in names)
+        against = f"against {self.words[0]}"
+        told = ["the reference", *(against for _ in names[1:])]
+        return tuple(Feature(one, f"{one}, {word}") for one, word in zip(names, told, strict=True))
 
     def read(self, cells: Any) -> Array:
         """As `Column`: the position of the level, their number for an unknown word."""
@@ -135,15 +134,14 @@ class Category:
             place = self._place(rule)
             places = np.where(found, own if place is None else place, places)
             own -= float(place is None)
-        if last == 2:
-            return np.asarray(2.0 * places[:, None] - 1.0)
         entries = (places[:, None] == np.arange(last)).astype(float)
         return np.where(np.isnan(places)[:, None], np.nan, entries)
 
     def to_units(self) -> tuple[Array, Array]:
-        """As `Column`: of two levels, what the second has more than the first."""
+        """As `Column`: what each level has more than the first."""
         k = len(self._names)
-        return (np.array([[2.0]]), np.array([-1.0])) if k == 2 else (np.eye(k), np.zeros(k))
+        T, first = np.eye(k), np.eye(k)[0]
+        return T - np.outer(np.ones(k), first), first
 
     def counts(self, values: Array) -> dict[str, int]:
         """As `Column`."""

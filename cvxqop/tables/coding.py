@@ -30,7 +30,7 @@ class Coding:
     >>> age, sex = Number(0, 100), Category(["F", "M"])
     >>> coding = Coding({"age": age, "sex": sex}, (("age", "sex"),))
     >>> coding.code({"age": [75, "NA"], "sex": ["F", "M"]}, 2).tolist()
-    [[0.5, -1.0, -0.5], [nan, 1.0, nan]]
+    [[0.5, 1.0, 0.0, 0.5, 0.0], [nan, 0.0, 1.0, nan, nan]]
     """
 
     columns: Mapping[str, Column]

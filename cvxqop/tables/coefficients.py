@@ -27,8 +27,8 @@ class Coefficients:
     values : array, shape (d,) or (d, k)
         A column for each class where there are more than two.
     intercept : float or array, shape (k,)
-        The prediction where numbers are 0, dates at the beginning of their range, categories of two
-        levels at the first, and what the other levels add is left out.
+        The prediction where numbers are 0, dates at the beginning of their range, categories and
+        Booleans at their first level.
     """
 
     features: tuple[Feature, ...]

@@ -162,9 +162,9 @@ class Schema:
             lost |= np.array([not person for person in persons], dtype=bool)
             stated = {"persons": persons, "rows_per_person": self._rows_per_person}
         X[lost], y[lost] = np.nan, np.nan
-        arrays = {"X": X, "y": y[:, 0] if y.shape[1] == 1 else y}
-        if not self._target.columns:
-            del arrays["y"]
+        arrays = {"X": X}
+        if self._target.columns:
+            arrays["y"] = {1: y[:, 0], 2: y[:, -1] - y[:, 0]}.get(y.shape[1], y)
         return Rows(self.names, self.bounds, arrays, **stated)
 
     def unit_map(self) -> tuple[Array, Array]:

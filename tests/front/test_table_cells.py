@@ -88,7 +88,7 @@ def test_categories():
     dropped = Category(["N", "E", "S"])
     assert np.isnan(dropped.code(dropped.read(["x", ""]))).all()
     namibia = Category(["NA", "ZA"])  # a declared level is no missing one
-    assert namibia.code(namibia.read(["NA", "ZA", "null"]))[:2].ravel().tolist() == [-1, 1]
+    assert namibia.code(namibia.read(["NA", "ZA", "null"]))[:2].tolist() == [[1, 0], [0, 1]]
     one_own = Category(["a", "b"], unknown="own")
     assert one_own.code(one_own.read(["a", "b", "c"])).tolist() == np.eye(3).tolist()
 

@@ -42,15 +42,16 @@ SCHEMA = cvxqop.Schema(
     target={"spend": (0, 2_500)},
 )
 X = np.array([
-    [(2 * 30 - 106) / 74, -1, 1, 0, 0, 0, 0, -0.1, 0, -1, 1],
-    [0, -1, 0, 1, 0, 0, 0, 0, 1, 0, -1],
-    [0, 1, 0, 0, 0, 0, 1, 1, 0, 1, -1],
-    [1, 1, 0, 0, 0, 1, 0, -1, 0, 1, 1],
+    [(2 * 30 - 106) / 74, 1, 0, 1, 0, 0, 0, 0, -0.1, 0, -1, 0, 1],
+    [0, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0],
+    [0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 1, 1, 0],
+    [1, 0, 1, 0, 0, 0, 1, 0, -1, 0, 1, 0, 1],
 ])  # fmt: skip
 Y = np.array([0.0, -1, 1, 1])
 NAMES = (
-    "age", "sex = M", "region = N", "region = E", "region = S", "region missing", "region other",
-    "income", "income missing", "joined", "member = True",
+    "age", "sex = F", "sex = M", "region = N", "region = E", "region = S", "region missing",
+    "region other",
+    "income", "income missing", "joined", "member = False", "member = True",
 )  # fmt: skip
 
 
@@ -194,6 +195,7 @@ def test_coefficients_and_predictions_are_in_the_units_of_the_table():
     found = LINE.coefficients(w, b)
     assert found["age"] == pytest.approx(20, rel=0.03)
     assert found["group = g1"] - found["group = g2"] == pytest.approx(600, rel=0.03)
+    assert found["group = g0"] == 0
     assert found.intercept + found["group = g0"] == pytest.approx(1000, rel=0.05)
     new = {"age": [30, 55.5, "?"], "group": ["g1", "g2", "g0"]}
     predicted = LINE.predict(new, w, b)
@@ -244,23 +246,23 @@ def test_interactions_are_products_within_the_bound_and_in_units():
     plain = cvxqop.Schema(columns, target={"spend": (0, 2_500)})
     assert Fraction(schema.bounds.row_norm) ** 2 >= 11
     assert schema.bounds.row_norm == pytest.approx(11**0.5)
-    assert "5 columns, 27 entries, row norm at most √11" in str(schema)
+    assert "5 columns, 35 entries, row norm at most √11" in str(schema)
     assert "income missing × region other" in schema.names
     X, Z = schema.read(TABLE).X, plain.read(TABLE).X
-    assert np.allclose(X[:2, :9], Z[:2])
-    assert np.allclose(X[:2, 9], Z[:2, 0] ** 2)
-    assert np.allclose(X[:2, 11:15], Z[:2, 2:6] * Z[:2, 1:2])
+    assert np.allclose(X[:2, :10], Z[:2])
+    assert np.allclose(X[:2, 10], Z[:2, 0] ** 2)
+    assert np.allclose(X[:2, 13:21:2], Z[:2, 3:7] * Z[:2, 1:2])
     assert (np.square(X[:2]).sum(axis=1) <= 11).all()
 
     def raw(age, sex, region, income, days):  # what the coefficients are multiplied with
         parts = {
-            "age": [age], "sex": [sex == "M"], "region": [region == word for word in "NESX"],
+            "age": [age], "sex": [0, sex == "M"], "region": [0, *(region == w for w in "ESX")],
             "income": [0, 1] if income is None else [income, 0], "joined": [days],
         }  # fmt: skip
         products = (np.kron(parts[first], parts[second]) for first, second in pairs)
         return np.concatenate([*(np.array(parts[n], float) for n in names), *products])
 
-    theta, b = np.random.default_rng(3).standard_normal(27), 0.2
+    theta, b = np.random.default_rng(3).standard_normal(35), 0.2
     found = schema.coefficients(theta, b)
     for record in ((30, "F", "N", 45_000.0, 0), (20, "M", "X", None, 5), (80, "M", "S", 10.0, 10)):
         age, sex, region, income, days = record
@@ -455,11 +457,11 @@ def test_files_as_people_have_them(tmp_path):
     )
     path = written(tmp_path, table, sep=";", encoding="cp1252")
     rows = schema.read(path, encoding="cp1252", delimiter=";")
-    assert rows.X.ravel().tolist() == [-1, 1]
+    assert rows.X.tolist() == [[1, 0], [0, 1]]
     assert rows.y[0] == 0
     assert np.isnan(schema.read(path, delimiter=";").X).all()  # other bytes are other words
     bom = written(tmp_path, {"town": ["Genève"], "rent": ["0"]}, encoding="utf-8-sig")
-    assert schema.read(bom).X.tolist() == [[1.0]]
+    assert schema.read(bom).X.tolist() == [[0, 1]]
     for wrong in ({"encoding": "klingon"}, {"delimiter": "ab"}):
         with pytest.raises(OptionError, match="encoding must be"):
             schema.read(path, **wrong)
