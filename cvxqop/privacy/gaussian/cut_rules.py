@@ -86,5 +86,7 @@ def shrunk(gradient: Array, variance: Array) -> Array:
     >>> shrunk(np.array([2.0, 5.0, -100.0, 0.0]), np.ones(4)).round(4).tolist()
     [0.0, 3.75, -99.9375, 0.0]
     """
-    kept = np.maximum(gradient**2 - DEVIATIONS**2 * variance, 0.0)
-    return np.asarray(np.divide(kept, gradient, out=np.zeros_like(gradient), where=kept > 0.0))
+    most = DEVIATIONS * np.sqrt(variance)
+    beyond = np.abs(gradient) > most
+    ratio = np.divide(most, gradient, out=np.ones_like(gradient), where=beyond)
+    return np.asarray(gradient * (1.0 - ratio**2))
