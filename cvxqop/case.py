@@ -192,6 +192,10 @@ def _anchor_error(erm: ERM, settings: Settings) -> float | None:
     return float(anchor.error)
 
 
+def _averages(erm: ERM) -> bool:
+    return erm.persons is not None and erm.persons.weights is not None
+
+
 def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
     """Refuse what the mechanism or the route to the solver does not support."""
     mechanism, loss, terms = settings.mechanism, erm.loss, " + ".join(erm.terms)
@@ -218,6 +222,11 @@ def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
         raise OptionError(
             "accept_solver_accuracy has no meaning for quadratic losses: the solver sees the "
             "released quadratic form only, so that its accuracy is no part of the guarantee."
+        )
+    if isinstance(mechanism, Gaussian) and mechanism.adaptive and _averages(erm):
+        raise OptionError(
+            "Gaussian: stages='adaptive' counts rows in histograms, and rows that weigh 1/m each "
+            "cannot be counted as one person: state rows_per_person=k, or use stages=1."
         )
     if isinstance(mechanism, Gaussian) and mechanism.repeats and not loss.one_residual:
         raise OptionError(

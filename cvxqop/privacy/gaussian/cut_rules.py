@@ -61,7 +61,7 @@ def chosen_cut(counts: Array, scale: float, noise: float, *, rest: bool) -> int:
     >>> residuals = np.zeros(13)
     >>> residuals[4] = 1000.0        # a thousand gradients of norms from 0.05 to 0.07
     >>> float(CUTS[chosen_cut(residuals, 1.0, 50.0, rest=False)])
-    0.04
+    0.05
     >>> float(CUTS[chosen_cut(residuals, 1.0, 1.0, rest=True)])
     0.06
     >>> float(CUTS[chosen_cut(residuals, 1000.0, 50.0, rest=False)])    # too noisy to go lower
