@@ -44,7 +44,7 @@ def test_the_answer_tends_to_the_minimiser_of_the_loss_as_written(monkeypatch, n
     monkeypatch.setattr(
         adaptive, "_checked", lambda case, mechanism, spectrum, gradient, theta: 0.0 * gradient
     )
-    assert excess(y, 1024) > 1e-3
+    assert excess(y, 1024) > 1e4 * many
 
 
 def test_replace_one_too():

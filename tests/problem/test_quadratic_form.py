@@ -76,6 +76,8 @@ def test_gradients_cut_in_norm_and_their_histogram():
     np.testing.assert_allclose(found, by_hand, atol=1e-12)
     _, above = part.cut_gradients(np.zeros(2), cuts, np.array([5e-324, 5.0, np.inf]))
     assert above.tolist() == [1, 1]  # what has no gradient may count nowhere
+    none = Part.of(ArrayRows(A[:0], C[:0]), [squared]).cut_gradients(np.zeros(2), cuts, edges)
+    assert [part.tolist() for part in none] == [[[0.0, 0.0]] * 3, [0.0] * 3]
 
 
 def test_gradients_of_several_outputs_are_cut_in_the_frobenius_norm():

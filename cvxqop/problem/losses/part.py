@@ -146,12 +146,13 @@ def _slope(A: Any, C: Array, loss: Any, anchor: Array) -> tuple[Any]:
 def _cut_gradients(
     A: Any, C: Array, loss: Any, anchor: Array, cuts: Array, edges: Array
 ) -> tuple[Array, Array]:
+    p, k = anchor.shape
     slopes = loss.evaluate(np.asarray(A @ anchor), C)[1]
     norms = np.sqrt(row_squares(A)) * np.sqrt(row_squares(slopes))
     # No gradient is longer than its cut, whatever the rounding of its norm.
-    most = norms * (1.0 + (sum(anchor.shape) + 8) * _EPS) + UNSEEN
+    most = norms * (1.0 + (p + k + 8) * _EPS) + UNSEEN
     parts = np.minimum(1.0, cuts * (1.0 - 4.0 * _EPS) / most[:, None])
-    cut = (parts[:, :, None] * slopes[:, None, :]).reshape(len(norms), -1)
-    gradients = np.asarray(A.T @ cut).reshape(-1, len(cuts), slopes.shape[1])
+    cut = (parts[:, :, None] * slopes[:, None, :]).reshape(len(norms), len(cuts) * k)
+    gradients = np.asarray(A.T @ cut).reshape(p, len(cuts), k)
     counts = np.histogram(norms, edges)[0].astype(np.float64)
     return gradients.transpose(1, 0, 2).copy(), counts
