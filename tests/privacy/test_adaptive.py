@@ -28,6 +28,7 @@ def sensitivity(**changes):
         "quadratic": True,
         "adjacency": "add_remove",
         "offset": 1.0,
+        "one_row": True,
     }
     return Sensitivity(**{**base, **changes})
 
@@ -38,7 +39,9 @@ def sensitivity(**changes):
     st.integers(1, 3000),
     st.sampled_from(["replace_one", "add_remove"]),
     st.floats(-6.0, 6.0).map(lambda t: 10.0**t),
-    st.sampled_from([{}, {"outputs": 3}, {"cuts": 4, "hessian_rank": 4, "frobenius": 4.0}]),
+    st.sampled_from(
+        [{}, {"outputs": 3}, {"cuts": 4, "hessian_rank": 4, "frobenius": 4.0, "one_row": False}]
+    ),
     st.sampled_from([None, 1e-4]),
 )
 @settings(max_examples=60, deadline=None)
@@ -71,7 +74,7 @@ def test_the_shares_of_one_record_add_up_to_all_of_it():
     q = 0.5 * math.sqrt(11.0)
     share = 0.78 * q / (q + math.sqrt(240.0))
     np.testing.assert_allclose(parts, [share, 0.2, 0.02, 0.78 - share], rtol=1e-5)
-    twice = ADAPTIVE.calibrate(1.0, 1e-6, sensitivity(adjacency="replace_one", hessian_rank=2))
+    twice = ADAPTIVE.calibrate(1.0, 1e-6, sensitivity(adjacency="replace_one", one_row=False))
     assert sum(ratios(twice, "replace_one")) == pytest.approx(mu**2, rel=1e-5)
     row = ADAPTIVE.calibrate(1.0, 1e-6, sensitivity(adjacency="replace_one"))
     curvature, first, counts, cut = np.array(ratios(row, "replace_one")) / mu**2
@@ -82,7 +85,9 @@ def test_the_shares_of_one_record_add_up_to_all_of_it():
 
 def test_rows_of_a_person_count_as_often_as_they_are_used():
     one = ADAPTIVE.calibrate(1.0, 1e-6, sensitivity())
-    many = sensitivity(smoothness=3.0, anchor_gradient=3.0, frobenius=3.0, hessian_rank=3, cuts=3)
+    many = sensitivity(
+        smoothness=3.0, anchor_gradient=3.0, frobenius=3.0, hessian_rank=3, cuts=3, one_row=False
+    )
     three = ADAPTIVE.calibrate(1.0, 1e-6, many)
     assert three.scale == pytest.approx(3.0 * one.scale)
     assert three.count_scale == pytest.approx(3.0 * one.count_scale)
@@ -201,7 +206,12 @@ def test_predicted_risk_falls_with_privacy_and_lies_below_one_stage():
 
 
 def test_refusals_and_what_needs_no_stages():
-    for wrong in ({"residual_bound": 1.0}, {"shares": (0.5, 0.5)}, {"curvature": "ridge"}):
+    for wrong in (
+        {"residual_bound": 1.0},
+        {"shares": (0.5, 0.5)},
+        {"curvature": "ridge"},
+        {"sum_of_squares": 0.1},
+    ):
         with pytest.raises(OptionError, match="state a number of stages"):
             Gaussian(stages="adaptive", **wrong)
     for wrong in ("many", "Adaptive", 0, True, 1.5):

@@ -215,7 +215,7 @@ def calibrate_adaptive(
     parts = (curvature, FIRST, left - curvature, HISTOGRAMS)
     if s.adjacency == "replace_one":
         parts = (0.5 * curvature, 0.25 * FIRST, 0.25 * parts[2], 0.5 * HISTOGRAMS)
-        if _one_row(s):  # a pair that moves all gradients moves the curvature by little or nothing
+        if s.joint:  # a pair that moves all gradients moves the curvature by little or nothing
             parts = (max(parts[0], parts[1]), parts[1], 0.25 * left, parts[3])
     norm = _total(s, *parts) / mu * ENLARGED * MORE
     a, first, cut, histogram = (norm / math.sqrt(part) for part in parts)
@@ -229,14 +229,10 @@ def calibrate_adaptive(
     )
 
 
-def _one_row(sensitivity: Sensitivity) -> bool:
-    return sensitivity.hessian_rank == 1 and sensitivity.cuts is None
-
-
 def _total(s: Sensitivity, curvature: float, first: float, cut: float, histogram: float) -> float:
     """μ from what one record adds at most to each kind of release."""
+    if s.joint:
+        return joint_mu(curvature, first, cut=cut, histogram=histogram)
     if s.adjacency == "add_remove":
         return math.sqrt(math.fsum((curvature, first, cut, histogram)))
-    if _one_row(s):
-        return joint_mu(curvature, first, cut=cut, histogram=histogram)
     return math.sqrt(math.fsum((2.0 * curvature, 4.0 * first, 4.0 * cut, 2.0 * histogram)))
