@@ -3,7 +3,7 @@
 H and the gradient at the anchor are released once, uncut. Then the gradient is released at the
 solution of each stage, that of a record cut to a norm ζ that noisy histograms choose
 (:mod:`cvxqop.privacy.gaussian.cut_rules`). The noise is proportional to ζ, so that whatever path
-the stages take, each spends the same privacy (Theorem 16).
+the stages take, each spends the same privacy (Proposition 1).
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ AVERAGED = 6
 """Stages whose solutions are averaged in the end: the last ones."""
 FIRST, HISTOGRAMS = 0.2, 0.02
 """Shares of μ² of the gradient at the anchor, and of all histograms together."""
-STEPS = 0.91
-"""As in :mod:`cvxqop.privacy.gaussian.calibrated`: many small steps may each be bolder than one."""
+SMALL_STEPS = 0.91
+"""As STEPS in :mod:`cvxqop.privacy.gaussian.calibrated`: many steps may each be bolder."""
 TYPICAL = 0.25
 """The cut over the largest gradient that risks are predicted for."""
 MORE = 1.0 + 2.0**-45
@@ -117,7 +117,7 @@ class CalibratedAdaptive(CalibratedGaussian):
         ½ max{s√(2d), .91 √d F q_j}, q_j for one row."""
         s = self.sensitivity
         noise = self.guard_scales[stage] / (s.anchor_gradient if stage == 0 else s.cuts or 1)
-        least = STEPS * math.sqrt(s.dimension) * s.frobenius_bound * noise
+        least = SMALL_STEPS * math.sqrt(s.dimension) * s.frobenius_bound * noise
         return max(self.noise_edge, least) * (0.5 if stage else 1.0)
 
     @property
