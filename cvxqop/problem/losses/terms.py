@@ -85,6 +85,11 @@ class Term:
         """Whether every loss is ½κt², but for a constant."""
         return self.quadratic and self.vanishing
 
+    @property
+    def prediction_curvature(self) -> float:
+        """t² κ, with the public factor t around the whole argument."""
+        return self.row_parts.offset_factor**2 * self._curvature
+
     @cached_property
     def _curvature(self) -> float:
         """Σ_j κ_j max_i w_ij."""
