@@ -210,6 +210,19 @@ def test_what_cannot_be_done_says_what_can():
         cvxqop.plan(cp.Problem(cp.Minimize(logistic)), private=[X, labels], **PAY)
 
 
+def test_the_predicted_error_is_of_the_right_size():
+    """Features that fall like 1/j: within a factor of two of what releases show."""
+    x = X * np.array([1.0, 0.7, 0.6, 0.5]) / 2.0
+    y = x @ [1.0, -1.0, 0.5, 0.0] + 0.1 * np.sin(np.arange(N))
+    exact = np.linalg.lstsq(x, y, rcond=None)[0]
+    for epsilon in (0.3, 1.0, 4.0):
+        theta = cp.Variable(D)
+        problem = cp.Problem(cp.Minimize(squares(theta, x, y)))
+        plan = cvxqop.plan(problem, private=[x, y], **{**PAY, "epsilon": epsilon})
+        errors = [np.sqrt(np.mean((x @ (plan.run()[theta] - exact)) ** 2)) for _ in range(9)]
+        assert 0.5 < plan.predicted_error(N) / np.median(errors) < 2.0
+
+
 def test_the_solution_says_what_it_minimises():
     theta = cp.Variable(D)
     solution = cvxqop.privatize(cp.Problem(cp.Minimize(squares(theta))), private=[X, Y], **PAY)
