@@ -211,7 +211,7 @@ def test_what_cannot_be_done_says_what_can():
 
 
 def test_the_predicted_error_is_of_the_right_size():
-    """Features that fall like 1/j and residuals with exponential tails: within a factor of two."""
+    """Features that fall like 1/j, residuals with exponential tails: within a factor of three."""
     x = X * np.array([1.0, 0.7, 0.6, 0.5])
     noise = np.random.default_rng(9).laplace(size=N)
     y = np.clip(x @ [1.0, -1.0, 0.5, 0.0] + 0.15 * noise, -1.0, 1.0)
@@ -221,7 +221,7 @@ def test_the_predicted_error_is_of_the_right_size():
         problem = cp.Problem(cp.Minimize(squares(theta, x, y)))
         plan = cvxqop.plan(problem, private=[x, y], **{**PAY, "epsilon": epsilon})
         errors = [np.sqrt(np.mean((x @ (plan.run()[theta] - exact)) ** 2)) for _ in range(9)]
-        assert 0.5 < plan.predicted_error(N) / np.median(errors) < 2.0
+        assert 1.0 / 3.0 < plan.predicted_error(N) / np.median(errors) < 3.0
 
 
 def test_the_solution_says_what_it_minimises():
