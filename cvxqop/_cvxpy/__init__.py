@@ -38,6 +38,14 @@ from cvxqop._cvxpy.nodes import (
     variables,
 )
 from cvxqop._cvxpy.normal import is_of_log_normcdf
+from cvxqop._cvxpy.rebuild import (
+    plain_data,
+    rebuilt,
+    same_relation,
+    selected_entries,
+    substituted,
+    unsigned,
+)
 from cvxqop._cvxpy.reverse import Tape
 from cvxqop._cvxpy.sharing import SHARED, claim_ids, forget_forms, reading
 from cvxqop._cvxpy.text import Shapes, format_constraint, format_expression, format_shape
@@ -74,11 +82,17 @@ __all__ = [
     "leaf_value",
     "leaves",
     "nodes",
+    "plain_data",
     "reading",
+    "rebuilt",
     "reduced_axes",
     "released",
+    "same_relation",
+    "selected_entries",
     "source",
     "stretched",
+    "substituted",
+    "unsigned",
     "variables",
     "write_release",
 ]

@@ -114,7 +114,8 @@ def _array_lines(erm: ERM) -> list[str]:
 
 
 def _rest_lines(erm: ERM) -> list[str]:
-    lines = ["Public rest of the objective:"]
+    lines = ["Read as:", *(f"  {text}" for text in erm.texts.read_as)] if erm.texts.read_as else []
+    lines.append("Public rest of the objective:")
     lines += [f"  {text}" for text in erm.texts.rest] or ["  none"]
     lines.append("Constraints:")
     lines += [f"  {text}" for text in erm.texts.constraints] or ["  none"]

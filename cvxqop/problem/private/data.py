@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from cvxqop.problem.private.matching import Finder, Match, shares_memory
 from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.records.forms import is_boolean
 
-__all__ = ["Match", "PrivateData", "Unlisted", "match"]
+__all__ = ["Match", "PrivateData", "Unlisted", "match", "public_entries"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,9 @@ class PrivateData:
         Nodes that keep private arrays beside their arguments, and which.
     """
 
-    def __init__(self, reading: _Reading, count_is_private: bool) -> None:
+    def __init__(
+        self, reading: _Reading, count_is_private: bool, indices: Collection[int] = ()
+    ) -> None:
         self.count_is_private = count_is_private
         self._entries, self._held = reading.entries, reading.held
         self._all = [*reading.entries, *reading.held]
@@ -60,6 +62,7 @@ class PrivateData:
         occurring = {self._given(match.entry) for match in self._found.values()}
         occurring |= {self._given(i) for entries in self.hidden.values() for i in entries}
         occurring |= {id(entry.given) for entry in self._held}
+        occurring |= {self._given(i) for i in indices}
         self.dropped = any(id(entry.given) not in occurring for entry in self._entries)
         self._contains: dict[Any, bool] = {}
 
@@ -191,8 +194,11 @@ def match(
     count_is_private: bool = False,
     public: Sequence[Any] = (),
     persons: Persons | None = None,
+    indices: Collection[int] = (),
 ) -> PrivateData:
     """Find the listed arrays in everything that the expressions and constraints in ``roots`` hold.
+
+    ``indices`` are entries that other entries were made of, and that count as found.
 
     Raises
     ------
@@ -209,7 +215,7 @@ def match(
             lengths.add(int(node.n))  # of all blocks together, and of what is only read by slices
     if persons is not None and persons.numbers is not None:
         held.append(Entry(persons.numbers, None, persons.given, "persons"))
-    shown, variables = _public_entries(public)
+    shown, variables = public_entries(public)
     _check_disjoint([*entries, *held], shown)
     finder = Finder(private, [*entries, *held], leaves)
     listing = Finder(public, shown, leaves, trace=False)
@@ -230,7 +236,7 @@ def match(
             reading.hidden.setdefault(slot.owner, set()).add(i)
         elif j is None and slot.array.size:
             reading.unlisted.append(Unlisted(slot.owner, slot.array, slot.where, slot.is_index))
-    return PrivateData(reading, count_is_private)
+    return PrivateData(reading, count_is_private, indices)
 
 
 def _holds_numbers(node: Any) -> bool:
@@ -238,8 +244,14 @@ def _holds_numbers(node: Any) -> bool:
     return leaf and _cvxpy.leaf_value(node) is not None
 
 
-def _public_entries(public: Any) -> tuple[list[Entry], list[Any]]:
-    """The arrays of ``public``, and the variables, whose shapes are listed."""
+def public_entries(public: Any) -> tuple[list[Entry], list[Any]]:
+    """The arrays of ``public``, and the variables, whose shapes are listed.
+
+    Raises
+    ------
+    ProblemError
+        If it is no list, or something in it is no array.
+    """
     check_outside(public, "public")
     if isinstance(public, np.ndarray | cp.Expression | str) or not isinstance(public, Iterable):
         raise ProblemError("public must be a list of arrays: write public=[G], not public=G.")

@@ -13,6 +13,7 @@ __all__ = [
     "BROADCAST",
     "COMBINES",
     "DECLARE",
+    "LOOP",
     "MEAN",
     "ONE_ROW",
     "ONE_ROW_OF_OUTPUTS",
@@ -49,6 +50,12 @@ ONE_ROW = "Row i of a private loss must be affine in the variables and depend on
 ONE_ROW_OF_OUTPUTS = (
     "Several outputs a record are read from X @ Theta + b - Y, Theta and b variables, one row of X "
     "and Y a record and one column of Theta, b and Y an output."
+)
+
+LOOP = (
+    "is one of as many terms as there are records, and the numbers in them are not the rows of "
+    "listed arrays in their order. Write all of them at once, with the listed arrays: "
+    "cp.sum_squares(X @ w - y) in the place of sum(cp.square(X[i] @ w - y[i]) for i in range(n))"
 )
 
 MEAN = (
