@@ -114,6 +114,9 @@ class Forms:
         """The columns of several blocks times their parts of a vector or matrix."""
         if any(block.ndim != 2 for block in blocks) or not _cvxpy.has_variables(vector):
             return None
+        leaves = [leaf for block in blocks for leaf in _cvxpy.leaves(block)]
+        if any(_cvxpy.is_sparse(_cvxpy.leaf_value(leaf)) for leaf in leaves):
+            return None  # CVXPY does not compute the value of such a stack
         if vector.ndim not in (1, 2):
             return None
         total, start = None, 0

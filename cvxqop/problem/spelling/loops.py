@@ -140,7 +140,9 @@ class Loops:
 
 
 def _vary(nodes: Sequence[Any]) -> bool:
-    """Whether the constants in alike expressions differ."""
+    """Whether the constants beside variables in alike expressions differ."""
+    if not any(map(_cvxpy.has_variables, nodes)):
+        return False
     own = [[leaf for leaf in _cvxpy.leaves(n) if _cvxpy.kind(leaf) == "constant"] for n in nodes]
     first = [_cvxpy.leaf_value(leaf) for leaf in own[0]]
     return any(

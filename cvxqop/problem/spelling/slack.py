@@ -16,13 +16,15 @@ signs of private numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import cvxpy as cp
 
 from cvxqop import _cvxpy
+from cvxqop.errors import ProblemError
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading.public import number
+from cvxqop.problem.reading.separable import Structure
 
 __all__ = ["eliminated"]
 
@@ -59,9 +61,11 @@ class _Problem:
         if _cvxpy.kind(constraint) != "equality":
             return self._extreme(variable)
         c, rest = own
-        if not _cvxpy.attributes(variable) and not self._bounded_below(variable):
+        free = not _cvxpy.attributes(variable) and not self._bounded_below(variable)
+        if free and self._one_a_record(rest):
             others = [one for one in self._constraints if one is not constraint]
-            return self._put({variable: _over(_negated(rest), c)}, others)
+            used = any(variable in set(_cvxpy.variables(e)) for e in (self._objective, *others))
+            return self._put({variable: _over(_negated(rest), c)}, others) if used else None
         return self._split(variable, constraint)
 
     def _extreme(self, variable: Any) -> Found | None:
@@ -79,6 +83,8 @@ class _Problem:
             ):
                 return None
             c, rest = own  # c v + rest <= 0
+            if self._data.contains(rest) and not self._one_a_record(rest):
+                return None
             signs.add(c < 0.0)
             bounds.append(_over(rest if c < 0.0 else _negated(rest), abs(c)))
         if "nonneg" in _cvxpy.attributes(variable):
@@ -106,7 +112,7 @@ class _Problem:
             if one is None or two is None or one[0] * two[0] > 0.0:
                 continue
             rest = self._rest(constraint, {variable, other})
-            if rest is None:
+            if not self._one_a_record(rest):
                 continue
             others = [own for own in self._constraints if own is not constraint]
             pair = (variable, other)
@@ -170,6 +176,10 @@ class _Problem:
                 return False
         return held
 
+    def _one_a_record(self, node: Any) -> bool:
+        """Whether slice i of an expression depends on record i, and on no other."""
+        return self._data.contains(node) and Structure(self._data, _refuse).has_axis(node)
+
     def _convex(self, constraint: Any) -> bool:
         sides = [self._unsigned(side) for side in constraint.args]
         return all(s is not None for s in sides) and bool((sides[0] - sides[1]).is_convex())
@@ -198,7 +208,7 @@ class _Problem:
             return None
         factor = self._factor(found[0][1], variable)
         rest = self._rest(constraint, {variable})
-        return None if factor is None or rest is None else (found[0][0] * factor, rest)
+        return None if factor is None else (found[0][0] * factor, rest)
 
     def _factor(self, node: Any, variable: Any) -> float | None:
         """c of c · variable."""
@@ -226,6 +236,17 @@ class _Problem:
             else:
                 total = total + node if sign > 0 else total - node
         return cp.Constant(0.0) if total is None else total
+
+
+def _refuse(reason: str) -> NoReturn:
+    """What a structure that is none is answered with.
+
+    Raises
+    ------
+    ProblemError
+        Always.
+    """
+    raise ProblemError(reason)
 
 
 def _sides(constraint: Any) -> list[tuple[float, Any]]:
