@@ -39,9 +39,10 @@ from cvxqop._cvxpy.nodes import (
 )
 from cvxqop._cvxpy.normal import is_of_log_normcdf
 from cvxqop._cvxpy.rebuild import (
+    is_relation,
     plain_data,
     rebuilt,
-    same_relation,
+    related,
     selected_entries,
     substituted,
     unsigned,
@@ -76,6 +77,7 @@ __all__ = [
     "is_linear",
     "is_norm_of_one",
     "is_of_log_normcdf",
+    "is_relation",
     "is_sparse",
     "kept_aside",
     "kind",
@@ -86,8 +88,8 @@ __all__ = [
     "reading",
     "rebuilt",
     "reduced_axes",
+    "related",
     "released",
-    "same_relation",
     "selected_entries",
     "source",
     "stretched",
@@ -120,10 +122,13 @@ def released(values: Mapping[cp.Variable, Any]) -> dict[cp.Variable, Any]:
 
 
 def write_release(problem: cp.Problem, values: Mapping[cp.Variable, Any]) -> None:
-    """Write one whole release into the variables. The status is "optimal"; the objective's value
-    and the duals, which are not private, are None."""
+    """Write one whole release into the variables. The status is "optimal"; the objective's value,
+    the duals and variables that are not released, which are not private, are None."""
     with SHARED:
         clear_outcome(problem)
+        for variable in problem.variables():
+            if variable not in values:
+                variable.save_value(None)  # one that the problem was read without
         for variable, value in values.items():
             own = value.copy()
             structured = variable.attributes["diag"] or variable.attributes["sparsity"]

@@ -10,7 +10,15 @@ import numpy as np
 
 from cvxqop._cvxpy.nodes import is_leaf, kept_aside, kind, leaves
 
-__all__ = ["plain_data", "rebuilt", "same_relation", "selected_entries", "substituted", "unsigned"]
+__all__ = [
+    "is_relation",
+    "plain_data",
+    "rebuilt",
+    "related",
+    "selected_entries",
+    "substituted",
+    "unsigned",
+]
 
 _RELATIONS = (cp.constraints.Inequality, cp.constraints.Equality)
 
@@ -22,10 +30,13 @@ def rebuilt(node: Any, arguments: Sequence[Any]) -> Any:
     return node.copy(list(arguments))
 
 
-def same_relation(constraint: Any, left: Any, right: Any) -> Any:
-    """An inequality or equality between other sides; None of any other constraint."""
-    if not isinstance(constraint, _RELATIONS):
-        return None
+def is_relation(constraint: Any) -> bool:
+    """Whether a constraint is an inequality or equality between two sides."""
+    return isinstance(constraint, _RELATIONS)
+
+
+def related(constraint: Any, left: Any, right: Any) -> Any:
+    """An inequality or equality between other sides, or itself where none is another."""
     if left is constraint.args[0] and right is constraint.args[1]:
         return constraint
     return left <= right if isinstance(constraint, _RELATIONS[0]) else left == right

@@ -133,12 +133,10 @@ def private_data(
     checks.check_leaves(roots)
     listing.check_hidden(roots, data, text)
     checks.check_constraints(constraints, data, text)
+    checks.check_matrices(objective, data, text)
     listing.check_listed(objective, constraints, data, text)
     if not data.contains(objective):
-        raise ProblemError(
-            "The objective holds no private data: nothing in private occurs in it. List the "
-            "arrays of the loss in private."
-        )
+        raise ProblemError(refusals.COMPUTED)
     listing.check_shapes(objective, constraints, data)
     return found
 

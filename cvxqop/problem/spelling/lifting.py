@@ -125,6 +125,8 @@ class Lifter:
             return cp.abs(flat) if kind in _ABSOLUTE else _over(cp.square(flat), parts[1])
         if getattr(node, "axis", 0) is not None or node.ndim or inner.ndim != 2:
             return None
+        if kind == "pnorm" and _cvxpy.exponent(node) == 2:
+            return cp.norm(inner, 2, axis=1)
         if kind == "quad_over_lin":
             return _over(cp.sum(cp.square(inner), axis=1), parts[1])
         atoms = {"sum": cp.sum, "log_sum_exp": cp.log_sum_exp, "max": cp.max, "norm1": cp.norm1}

@@ -30,8 +30,6 @@ class Loops:
     ----------
     stacks : Stacks
         The listed arrays.
-    text : callable
-        Formats an expression.
 
     Attributes
     ----------
@@ -39,8 +37,8 @@ class Loops:
         What was written anew, in words, and as what.
     """
 
-    def __init__(self, stacks: Stacks, text: Callable[[Any], str]) -> None:
-        self._counts, self._text = stacks.counts, text
+    def __init__(self, stacks: Stacks) -> None:
+        self._counts = stacks.counts
         self._lifter, self._signatures = Lifter(stacks), Signatures()
         self.found: list[tuple[str, Any]] = []
 
@@ -85,7 +83,7 @@ class Loops:
             if sides is None or not any(own for _, own in sides):
                 found += group
                 continue
-            together = _cvxpy.same_relation(group[0], *(side for side, _ in sides))
+            together = _cvxpy.related(group[0], *(side for side, _ in sides))
             self.found.append((f"{len(group)} constraints, one a record", together))
             found.append(together)
         return found
@@ -101,7 +99,7 @@ class Loops:
 
     def _relation(self, constraint: Any) -> Any:
         """Signature of an inequality or equality; any other constraint is like no other."""
-        if _cvxpy.same_relation(constraint, *constraint.args[:2]) is None:
+        if not _cvxpy.is_relation(constraint):
             return constraint.id
         return (type(constraint).__name__, *map(self._signatures.of, constraint.args))
 
@@ -134,8 +132,7 @@ class Loops:
             return [self._lifter.lift(nodes) for nodes in zip(*rows, strict=True)]
         except NotLifted:
             if any(_vary(nodes) for nodes in zip(*rows, strict=True)):
-                first = " and ".join(map(self._text, rows[0]))
-                raise ProblemError(f"{first} {refusals.LOOP}") from None
+                raise ProblemError(refusals.LOOP) from None
             return None
 
 

@@ -129,16 +129,15 @@ def _unrolled(
     objective: Any, constraints: list[Any], private: Sequence[Any], public: Sequence[Any]
 ) -> tuple[Any, list[Any], list[tuple[str, Any]]]:
     stacks = Stacks(read_entries(private), public_entries(public)[0])
-    loops = Loops(stacks, lambda node: _cvxpy.format_expression(node, {}))
+    loops = Loops(stacks)
     return loops.objective(objective), loops.constraints(constraints), loops.found
 
 
 def _rewritten(constraint: Any, forms: Forms) -> Any:
     """An inequality or equality between rewritten sides; any other constraint as it is."""
-    if len(constraint.args) != 2:
+    if not _cvxpy.is_relation(constraint):
         return constraint
-    moved = _cvxpy.same_relation(constraint, *map(forms.rewritten, constraint.args))
-    return constraint if moved is None else moved
+    return _cvxpy.related(constraint, *map(forms.rewritten, constraint.args))
 
 
 def writer(data: PrivateData) -> Text:

@@ -40,7 +40,7 @@ def eliminated(objective: Any, constraints: Sequence[Any], data: PrivateData) ->
         What is left, and what took the place of the variables; None if there is no such variable.
     """
     for constraint in constraints:
-        if not data.contains(constraint) or len(constraint.args) != 2:
+        if not (_cvxpy.is_relation(constraint) and data.contains(constraint)):
             continue
         for variable in _cvxpy.variables(constraint):
             problem = _Problem(objective, list(constraints), data)
@@ -151,12 +151,9 @@ class _Problem:
                 kept.append(constraint)
                 continue
             sides = [_cvxpy.substituted(argument, where) for argument in constraint.args]
-            if any(side is None for side in sides) or len(sides) != 2:
+            if any(side is None for side in sides) or not _cvxpy.is_relation(constraint):
                 return None
-            moved = _cvxpy.same_relation(constraint, *sides)
-            if moved is None:
-                return None
-            kept.append(moved)
+            kept.append(_cvxpy.related(constraint, *sides))
         return objective, kept, list(where.items())
 
     def _monotone(self, variable: Any, increasing: bool, nonneg: bool) -> bool:
@@ -199,7 +196,7 @@ class _Problem:
 
     def _isolated(self, constraint: Any, variable: Any) -> tuple[float, Any] | None:
         """(c, e) with the constraint c · variable + e ≤ 0, or = 0, and e without the variable."""
-        if len(constraint.args) != 2 or constraint.shape != variable.shape:
+        if not _cvxpy.is_relation(constraint) or constraint.shape != variable.shape:
             return None
         found = [
             (c, node) for c, node in _sides(constraint) if variable in set(_cvxpy.variables(node))
