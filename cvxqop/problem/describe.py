@@ -37,8 +37,10 @@ def describe(erm: ERM) -> str:
 def _recognised_lines(erm: ERM, loss: RecognisedLoss) -> list[str]:
     lines = [_headline(loss)]
     weights = [pair for term in loss.terms for pair in term.losses]
+    before = None
     for text, (phi, weight) in zip(erm.terms, weights, strict=True):
-        lines.append(f"  {text}")
+        lines += [] if text == before else [f"  {text}"]
+        before = text  # of a term that is several losses, once
         size = (
             f"public weights of shape {np.shape(weight)}"
             if np.ndim(weight)

@@ -20,6 +20,12 @@ ENTRIES = np.zeros((N, 12))
 ENTRIES[np.arange(N), II + 4 * JJ] = 1.0
 GROUPS = np.eye(5)[G]
 CX, PX, PY = cp.Constant(X), cp.Parameter((N, D), value=X), cp.Parameter(N, value=Y)
+HEAD, HEAD_Y = X[:25].copy(), Y[:25].copy()
+FOLD = np.flatnonzero(np.arange(N) % 5)
+TWO, OUT = np.column_stack([Y, -Y]), cp.Variable((D, 2), name="OUT")
+P2, XF, YF = cp.Parameter((N, 2), value=TWO), X[FOLD], TWO[FOLD]
+WEIGHTS = rng.uniform(0.5, 1.5, N)
+DIAGONAL = np.diag(WEIGHTS)
 w, b, W = cp.Variable(D, name="w"), cp.Variable(name="b"), cp.Variable((D, 1), name="W")
 M, levels = cp.Variable((4, 3), name="M"), cp.Variable(5, name="levels")
 r, t, z = (cp.Variable(N, name=name) for name in "rtz")
@@ -30,6 +36,7 @@ PAY = {
     "delta": 1e-6,
     "smoothing": "auto",
     "seed": 3,
+    "public": [FOLD, DIAGONAL, WEIGHTS],
 }
 
 LS, LAD = cp.sum_squares(X @ w - Y), cp.sum(cp.abs(X @ w - Y))
@@ -169,6 +176,18 @@ SPELLINGS = {
         ),
         (cp.sum(cp.logistic(-cp.multiply(SIGNS, X @ W))), [X, SIGNS]),
     ),
+    "the first records": (
+        (cp.sum_squares(CX[:25] @ w - PY[:25]), [], [CX, PY]),
+        (cp.sum_squares(HEAD @ w - HEAD_Y), [HEAD, HEAD_Y]),
+    ),
+    "a fold, several outputs": (
+        (cp.sum_squares(PX[FOLD] @ OUT - P2[FOLD]), [], [PX, P2]),
+        (cp.sum_squares(XF @ OUT - YF), [XF, YF]),
+    ),
+    "a diagonal matrix": (
+        (cp.quad_form(X @ w - Y, DIAGONAL), [], [X, Y]),
+        (cp.sum(cp.multiply(WEIGHTS, cp.square(X @ w - Y))), [X, Y]),
+    ),
     "labels in brackets": (
         (cp.sum(cp.logistic(CX @ w)) - S01 @ CX @ w, [], [CX, S01]),
         (cp.sum(cp.logistic(CX @ w)) - cp.sum(cp.multiply(S01, CX @ w)), [CX, S01]),
@@ -210,7 +229,7 @@ def test_neither_values_nor_lines_of_what_was_eliminated_are_left(name):
     gone = [one for one in own.variables() if one not in solution.values]
     assert gone
     assert all(one.value is None for one in gone)
-    text = str(cvxqop.explain(own, private=private))
+    text = str(cvxqop.explain(own, private=private, public=PAY["public"]))
     for one in gone:
         assert f"  {one.name()}: " in text.split("Read as:")[1]
 
@@ -229,3 +248,59 @@ def test_a_loop_is_shown_as_what_it_is_read_as():
     (objective, constraints, private), _ = SPELLINGS["a sum of terms"]
     text = str(cvxqop.explain(problem(objective, constraints), private=private))
     assert "  40 terms, one a record: sum(square(private[0](n,3) @ w - private[1](n,)))" in text
+
+
+def test_records_that_are_chosen_twice_or_otherwise():
+    lagged = cp.sum_squares(PX[1:] @ w - PY[:-1])
+    twice = np.arange(N) // 2
+    double = cp.sum_squares(PX[twice] @ w - PY[twice])
+    for objective, public in ((lagged, []), (double, [twice])):
+        with pytest.raises(cvxqop.ProblemError, match="choose in NumPy and list what is chosen"):
+            cvxqop.plan(problem(objective), **{**PAY, "private": [PX, PY], "public": public})
+
+
+@pytest.mark.parametrize("listed", ["nowhere", "private"])
+def test_records_that_are_chosen_by_records(listed):
+    """Which records are chosen must be public: of private positions a record moves others."""
+    chosen = np.flatnonzero(S > 0)
+    private = [PX, PY] + ([chosen] if listed == "private" else [])
+    with pytest.raises(cvxqop.ProblemError, match=r"listed neither|beside its"):
+        cvxqop.plan(
+            problem(cp.sum_squares(PX[chosen] @ w - PY[chosen])),
+            **{**PAY, "private": private, "public": []},
+        )
+
+
+def test_positions_have_no_meaning_where_the_number_of_records_is_private():
+    with pytest.raises(cvxqop.ProblemError, match=r"combines|selects"):
+        cvxqop.plan(
+            problem(cp.sum_squares(CX[:25] @ w - PY[:25])),
+            **{**PAY, "private": [CX, PY], "public": [], "adjacency": "add_remove"},
+        )
+
+
+# Constraints with private data that no elimination takes: refused as any other.
+KEPT = {
+    "decreasing": (LS - 0.1 * cp.sum(v), [v >= X @ w - Y]),
+    "two sides": (LS + cp.sum(v), [v >= X @ w - Y, v <= 1]),
+    "a sum of slacks": (LS + cp.sum(v), [v >= X @ w - Y, cp.sum(v) <= 3]),
+    "private weights": (LS + cp.sum(cp.multiply(Y, v)), [v >= X @ w - Y]),
+    "nowhere else": (LS, [r == Y]),
+    "one number for all": (LS + cp.square(b), [b >= X @ w - Y]),
+    "a level": (LS + cp.square(b), [b == cp.sum(Y)]),
+    "not convex": (LS + cp.sum(v), [v >= -cp.abs(X @ w - Y)]),
+    "squares of free slacks": (LS + cp.sum_squares(v), [v >= X @ w - Y]),
+    "free parts": (LS + cp.sum(v) + cp.sum(u), [v - u == X @ w - Y]),
+    "bounded residuals": (LS + cp.sum_squares(r), [r == X @ w - Y, r >= -1]),
+}
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("name", KEPT)
+def test_a_private_constraint_that_is_not_eliminated_is_refused(name, adjacency):
+    objective, constraints = KEPT[name]
+    with pytest.raises(cvxqop.ProblemError, match="holds private data"):
+        cvxqop.plan(
+            problem(objective, constraints),
+            **{**PAY, "private": [X, Y], "public": [u, v, r], "adjacency": adjacency},
+        )

@@ -51,10 +51,10 @@ class PrivateData:
     """
 
     def __init__(
-        self, reading: _Reading, count_is_private: bool, indices: Collection[int] = ()
+        self, reading: _Reading, count_is_private: bool, within: Collection[int] = ()
     ) -> None:
         self.count_is_private = count_is_private
-        self._entries, self._held = reading.entries, reading.held
+        self._entries, self._held, self._within = reading.entries, reading.held, within
         self._all = [*reading.entries, *reading.held]
         self._found, self.hidden = reading.found, reading.hidden
         self._shown, self._variables = reading.shown, reading.variables
@@ -62,7 +62,7 @@ class PrivateData:
         occurring = {self._given(match.entry) for match in self._found.values()}
         occurring |= {self._given(i) for entries in self.hidden.values() for i in entries}
         occurring |= {id(entry.given) for entry in self._held}
-        occurring |= {self._given(i) for i in indices}
+        occurring |= {self._given(i) for i in within}
         self.dropped = any(id(entry.given) not in occurring for entry in self._entries)
         self._contains: dict[Any, bool] = {}
 
@@ -72,8 +72,10 @@ class PrivateData:
 
     @property
     def records(self) -> int | None:
-        """Number of rows of the entries; None where they disagree."""
-        counts = {int(entry.array.shape[0]) for entry in self._entries}
+        """Number of rows of the entries, others that were made of them in their place; None where
+        they disagree."""
+        own = [entry for i, entry in enumerate(self._entries) if i not in self._within]
+        counts = {int(entry.array.shape[0]) for entry in own}
         return counts.pop() if len(counts) == 1 else None
 
     @property
@@ -120,6 +122,14 @@ class PrivateData:
     def match(self, leaf: Any) -> Match | None:
         """The entry that a leaf holds, or None for one that is not private."""
         return self._found.get(leaf)
+
+    def shows(self, leaf: Any) -> bool:
+        """Whether a leaf holds what is listed in ``public``."""
+        return leaf in self._shown
+
+    def is_unlisted(self, node: Any) -> bool:
+        """Whether a node is, or keeps, an array that is listed nowhere."""
+        return any(unlisted.owner is node for unlisted in self.unlisted)
 
     def is_boolean(self, leaf: Any) -> bool:
         """Whether a leaf holds an entry that was given as booleans."""
@@ -194,11 +204,11 @@ def match(
     count_is_private: bool = False,
     public: Sequence[Any] = (),
     persons: Persons | None = None,
-    indices: Collection[int] = (),
+    within: Collection[int] = (),
 ) -> PrivateData:
     """Find the listed arrays in everything that the expressions and constraints in ``roots`` hold.
 
-    ``indices`` are entries that other entries were made of, and that count as found.
+    ``within`` are entries that other entries were made of, and that count as found.
 
     Raises
     ------
@@ -236,7 +246,7 @@ def match(
             reading.hidden.setdefault(slot.owner, set()).add(i)
         elif j is None and slot.array.size:
             reading.unlisted.append(Unlisted(slot.owner, slot.array, slot.where, slot.is_index))
-    return PrivateData(reading, count_is_private, indices)
+    return PrivateData(reading, count_is_private, within)
 
 
 def _holds_numbers(node: Any) -> bool:

@@ -12,6 +12,7 @@ __all__ = [
     "ARRAY",
     "BESIDE",
     "BROADCAST",
+    "CHOSEN",
     "COMBINES",
     "COMPUTED",
     "DECLARE",
@@ -54,6 +55,13 @@ ONE_ROW_OF_OUTPUTS = (
     "and Y a record and one column of Theta, b and Y an output."
 )
 
+CHOSEN = (
+    "Square brackets choose records of an array, and others of another array, or one of them "
+    "twice: a record would be in several rows. Choose the same records of all arrays, each once, "
+    "or choose in NumPy and list what is chosen: Xt, yt = X[train], y[train], "
+    "cp.sum_squares(Xt @ w - yt) and private=[Xt, yt]."
+)
+
 COMPUTED = (
     "The objective holds no private data: nothing in private occurs in it. What NumPy computes "
     "from a listed array, such as X.T @ X, X.mean(0), -X, X[i] or X[train], is another array. "
@@ -62,7 +70,7 @@ COMPUTED = (
 )
 
 LOOP = (
-    "A sum, a list or the constraints of the problem have as many alike parts as there are records, "
+    "A sum, a list or the constraints have as many alike parts as there are records, "
     "and the numbers in them are not the rows of listed arrays in their order. Write all of them "
     "at once, with the listed arrays: cp.sum_squares(X @ w - y) in the place of "
     "sum(cp.square(X[i] @ w - y[i]) for i in range(n))."

@@ -4,7 +4,8 @@
 - [A B] v is A v1 + B v2, the parts of v;
 - (y'X) w is y'(X w);
 - log(exp 0 + exp t) is log(1 + exp t);
-- M[i, j], with listed arrays of indices, is one row of indicators a record times the entries of M.
+- (X w)'C(X w) with a public diagonal C is a weighted sum of squares;
+- X[:k] and M[i, j] are in `cvxqop.problem.spelling.selections`.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ import scipy.sparse as sp
 from cvxqop import _cvxpy
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading.public import constant_array
+from cvxqop.problem.spelling.selections import Selections
 
 __all__ = ["Forms"]
+
+_WRAPS = ("psd_wrap", "symmetric_wrap", "hermitian_wrap")
 
 
 class Forms:
@@ -35,18 +39,18 @@ class Forms:
     ----------
     found : list of (str, Expression)
         What was rewritten, in words, and as what.
-    private : list of Constant
-        Rows of indicators that were made of listed indices.
-    indices : set of int
-        The entries that hold these.
+    selections : Selections
+        The arrays that selections were made into.
+    public : list of Constant
+        Diagonals of matrices that are listed in ``public``.
     """
 
     def __init__(self, data: PrivateData, text: Callable[[Any], str]) -> None:
         self._data, self._text = data, text
         self._known: dict[Any, Any] = {}
         self.found: list[tuple[str, Any]] = []
-        self.private: list[Any] = []
-        self.indices: set[int] = set()
+        self.selections = Selections(data)
+        self.public: list[Any] = []
 
     def rewritten(self, node: Any) -> Any:
         """The expression in plain spelling, the node itself where it is."""
@@ -60,7 +64,8 @@ class Forms:
                 "quad_form": self._quadratic,
                 "matmul": self._product,
                 "log_sum_exp": self._softplus,
-                "special_index": self._selection,
+                "index": self.selections.rows,
+                "special_index": self.selections.read,
             }.get(_cvxpy.kind(made))
             plain = own(made, node) if own else None
             if plain is not None:
@@ -69,12 +74,27 @@ class Forms:
         return self._known[node]
 
     def _quadratic(self, node: Any, _: Any) -> Any:
-        return self._square(*node.args)
+        inner, matrix = node.args
+        return self._weighted(inner, matrix) or self._square(inner, matrix)
+
+    def _weighted(self, inner: Any, matrix: Any) -> Any:
+        """Σ_i C_ii e_i² for a diagonal C that is listed as public."""
+        while _cvxpy.kind(matrix) in _WRAPS:
+            matrix = matrix.args[0]
+        if not self._data.shows(matrix) or inner.ndim != 1 or not self._data.contains(inner):
+            return None
+        value = _cvxpy.leaf_value(matrix)
+        diagonal = value.diagonal()
+        if abs(sp.csr_array(value) - sp.diags_array(diagonal)).sum():
+            return None
+        weights = cp.Constant(np.array(diagonal, dtype=float))
+        self.public.append(weights)
+        return cp.sum(cp.multiply(weights, cp.square(inner)))
 
     def _square(self, x: Any, P: Any) -> Any:
         """x'P x for a sum of multiples of X'X."""
         kind = _cvxpy.kind(P)
-        if kind in ("psd_wrap", "symmetric_wrap", "hermitian_wrap"):
+        if kind in _WRAPS:
             return self._square(x, P.args[0])
         if kind in ("multiply", "divide"):
             scalar, rest = P.args if kind == "multiply" else P.args[::-1]
@@ -143,25 +163,3 @@ class Forms:
             return False
         value = constant_array(node)
         return not np.any(value.toarray() if _cvxpy.is_sparse(value) else value)
-
-    def _selection(self, node: Any, given: Any) -> Any:
-        """Entries or rows of variables at listed positions, one a record."""
-        held = node.args[0]
-        arrays, picked = _cvxpy.selected_entries(node)
-        plain = all(np.ndim(key) == 1 and np.asarray(key).dtype.kind in "iu" for key in arrays)
-        if not plain or not _cvxpy.has_variables(held) or self._data.contains(held):
-            return None
-        if node.ndim == 1 and len(arrays) == held.ndim:
-            rows, source = picked, cp.vec(held, order="F") if held.ndim > 1 else held
-        elif node.ndim == 2 and len(arrays) == 1 and held.ndim == 2:
-            rows, source = picked[:, 0], held
-        else:
-            return None
-        width, n = source.shape[0], len(rows)
-        ones = sp.csr_array((np.ones(n), (np.arange(n), rows)), shape=(n, width))
-        entries = self._data.hidden.get(given, set())
-        names = ", ".join(self._data.names[i] for i in sorted(entries))
-        indicators = cp.Constant(ones, name=f"indicators of {names}")
-        self.private.append(indicators)
-        self.indices |= entries
-        return indicators @ source

@@ -118,10 +118,10 @@ def plain(
         named += [(variable.name(), node) for variable, node in variables]
     if not forms.found and len(named) == len(found):
         return Plain(objective, constraints, data, tuple(found))
-    made, indices = forms.private, forms.indices
+    made, known, within = forms.selections.private, forms.public, forms.selections.entries
     del data, forms
     roots = [objective, *constraints]
-    data = match([*private, *made], roots, hidden, public, persons, indices)
+    data = match([*private, *made], roots, hidden, [*public, *known], persons, within)
     return Plain(objective, constraints, data, tuple(named))
 
 
