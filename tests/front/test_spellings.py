@@ -304,3 +304,14 @@ def test_a_private_constraint_that_is_not_eliminated_is_refused(name, adjacency)
             problem(objective, constraints),
             **{**PAY, "private": [X, Y], "public": [u, v, r], "adjacency": adjacency},
         )
+
+
+def test_a_public_term_is_counted_once_beside_losses_that_are_read_together():
+    together = cp.sum_squares(X @ w - Y) + cp.sum(cp.abs(X @ w - Y)) + 3 * cp.norm1(w)
+    one = cp.sum(cp.square(X @ w - Y) + cp.abs(X @ w - Y)) + 3 * cp.norm1(w)
+    found = []
+    for objective in (together, one):
+        text = str(cvxqop.explain(problem(objective), private=[X, Y]))
+        assert text.count("norm1(w)") == 1
+        found.append(cvxqop.privatize(problem(objective), private=[X, Y], **PAY)[w].copy())
+    np.testing.assert_allclose(*found, atol=1e-9, rtol=0)
