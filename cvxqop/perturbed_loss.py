@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -100,6 +100,12 @@ class PrivateLoss:
     def numbers(self) -> tuple[Array, Array, Array]:
         """H̃, g̃ and θ0: all that was released."""
         return self.hessian, self.gradient, self.anchor
+
+    def of_scaled(self, T: Array | float) -> Self:
+        """The same loss as a function of T⁻¹θ, T a positive diagonal (D,)."""
+        T = np.broadcast_to(T, self.gradient.shape)
+        hessian = self.hessian * np.outer(T, T)
+        return replace(self, hessian=hessian, gradient=self.gradient * T, anchor=self.anchor / T)
 
     def __copy__(self) -> Self:
         return self

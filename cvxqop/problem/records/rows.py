@@ -162,6 +162,11 @@ class AffineRows(Summed):
         """The same rows from entries cut to ±1e75, for finite records whose rows overflow."""
         return self._made(Piece.tamed, self.n)
 
+    def times(self, T: Array) -> AffineRows:
+        """The rows with column j times T_j (D,)."""
+        diagonal = sp.diags_array(T)
+        return self._made(lambda p: replace(p, G=sp.csr_array(p.G @ diagonal)), self.n)
+
     def _made(self, change: Callable[[Piece], Piece], n: int) -> AffineRows:
         """n records of changed pieces."""
         labels = self.labels
