@@ -5,6 +5,7 @@ Everything that is compared is public: bounds, dimension, radius, (ε, δ), and 
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from cvxqop.backend import Backend
@@ -13,8 +14,8 @@ from cvxqop.errors import CvxqopError, OptionError
 from cvxqop.plan import Candidate
 from cvxqop.privacy.gaussian.adaptive import CalibratedAdaptive
 from cvxqop.privacy.gaussian.options import Gaussian
-from cvxqop.privacy.linear.options import Linear
-from cvxqop.privacy.mechanism import reference_curvature
+from cvxqop.privacy.linear.options import CalibratedLinear, Linear
+from cvxqop.privacy.mechanism import Mechanism, reference_curvature
 from cvxqop.privacy.wishart.options import Wishart
 from cvxqop.problem.anchor import resolve_anchor
 from cvxqop.problem.erm import ERM
@@ -29,6 +30,9 @@ __all__ = ["CANDIDATES", "choose", "default_radius"]
 ADAPTIVE = Gaussian(stages="adaptive")
 """What squared losses get wherever it can be used: the most accurate on data, and more records lead
 to the minimiser of the user's loss."""
+CUT = Linear(clip="auto")
+"""What losses with bounded slopes get where the loss may change (``keep_loss=False``): the most
+accurate predictions on data."""
 CANDIDATES: tuple[Perturbation, ...] = (Gaussian(), Wishart(), Linear())
 """The other mechanisms that keep the user's loss, the preferred one of equals first.
 
@@ -42,8 +46,9 @@ def choose(
 ) -> tuple[Case, Backend, tuple[Candidate, ...]]:
     """The case and the solver of the candidate that is taken, and all candidates.
 
-    Adaptive stages are taken where they can be, of squared losses whose records have one residual;
-    else what has the smallest predicted risk.
+    What is preferred for the loss is taken where it can be: adaptive stages of squared losses whose
+    records have one residual, cut slopes where the loss may change. Else what has the smallest
+    predicted risk.
 
     Settings that name a mechanism keep it, and there are no candidates then. A radius that was not
     given is settled here, too.
@@ -73,7 +78,8 @@ def choose(
     candidates = []
     backends: dict[bool, Backend] = {}
     found: list[tuple[Case, Backend]] = []
-    for perturbation in (ADAPTIVE, *CANDIDATES) if erm.quadratic else CANDIDATES:
+    preferred = ADAPTIVE if erm.quadratic else None if settings.keep_loss else CUT
+    for perturbation in CANDIDATES if preferred is None else (preferred, *CANDIDATES):
         if releases_quadratic and isinstance(perturbation, Linear):
             continue
         trial = replace(settings, perturbation=perturbation)
@@ -84,11 +90,11 @@ def choose(
                 backends[sees_records] = Backend.of(erm, trial)
             case = _case(erm, trial, backends[sees_records], releases_quadratic)
         except CvxqopError as error:
-            failures += [error] if perturbation != ADAPTIVE else []
+            failures += [error] if perturbation != preferred else []
             candidates.append(Candidate(perturbation, reason=str(error)))
         else:
-            if perturbation == ADAPTIVE and not isinstance(case.mechanism, CalibratedAdaptive):
-                continue  # no record has a gradient at the anchor, and one stage is all there is
+            if perturbation == preferred and not _as_preferred(case.mechanism):
+                continue
             found.append((case, backends[sees_records]))
             candidates.append(Candidate(perturbation, case.mechanism))
     if not found:
@@ -100,9 +106,18 @@ def choose(
         one if one.mechanism is None else replace(one, predicted_risk=next(predicted))
         for one in candidates
     ]
-    preferred = isinstance(found[0][0].mechanism, CalibratedAdaptive)
-    case, backend = found[0 if preferred else risks.index(min(risks))]
+    first = candidates[0]
+    taken = first.perturbation == preferred and first.mechanism is not None
+    case, backend = found[0 if taken else risks.index(min(risks))]
     return case, backend, tuple(candidates)
+
+
+def _as_preferred(mechanism: Mechanism) -> bool:
+    """Whether it is what it is preferred for: several stages, which need a gradient at the anchor,
+    or a cut below a slope that has a bound."""
+    if isinstance(mechanism, CalibratedLinear):
+        return math.isfinite(mechanism.sensitivity.gradient or math.inf)
+    return isinstance(mechanism, CalibratedAdaptive)
 
 
 def _case(erm: ERM, settings: Settings, backend: Backend, releases_quadratic: bool) -> Case:

@@ -103,6 +103,8 @@ class PrivateLoss:
 
     def of_scaled(self, T: Array | float) -> Self:
         """The same loss as a function of T⁻¹θ, T a positive diagonal (D,)."""
+        if np.all(T == 1.0):
+            return self
         T = np.broadcast_to(T, self.gradient.shape)
         hessian = self.hessian * np.outer(T, T)
         return replace(self, hessian=hessian, gradient=self.gradient * T, anchor=self.anchor / T)

@@ -112,6 +112,10 @@ def privatize(problem: cp.Problem, **options: Unpack[Options]) -> PrivateSolutio
         that is not smooth, such as hinge, absolute value or pinball: φ's slopes, curvature 1/h.
         "auto" chooses h from public numbers, so that what it changes costs less than the noise is
         predicted to; None refuses such losses. The plan and the solution state h.
+    keep_loss : bool
+        Whether "auto" has to minimise the loss as written, slopes uncut. False is for whoever wants
+        predictions and not this minimiser: of losses with bounded slopes, such as logistic, it
+        takes ``Linear(clip="auto")``, which is more accurate on most data.
     accept_solver_accuracy : bool
         For declared losses: release an answer that could not be certified to be within Δ. The
         guarantee then rests on the solver, and the solution says so.

@@ -54,6 +54,7 @@ class Options(TypedDict, total=False):
     budget: Budget | None
     declared: Declared | None
     smoothing: float | str | None
+    keep_loss: bool
     accept_solver_accuracy: bool
     persons: Any
     rows_per_person: int | str | None
@@ -81,6 +82,7 @@ class Settings:
     budget: Budget | None = None
     declared: Declared | None = None
     smoothing: float | str | None = None
+    keep_loss: bool = True
     accept_solver_accuracy: bool = False
     persons: Any = field(default=None, repr=False)
     rows_per_person: int | str | None = None
@@ -161,8 +163,9 @@ class Settings:
             raise OptionError(
                 f"budget must be a cvxqop.Budget or None, not {type(self.budget).__name__}."
             )
-        if not isinstance(self.verbose, bool):
-            raise OptionError("verbose must be True or False.")
+        for name in ("keep_loss", "verbose"):
+            if not isinstance(getattr(self, name), bool):
+                raise OptionError(f"{name} must be True or False.")
 
     def _check_declared(self) -> None:
         if not isinstance(self.accept_solver_accuracy, bool):

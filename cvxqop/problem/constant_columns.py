@@ -135,6 +135,6 @@ def _substituted(constraint: Any, where: dict[Any, Any]) -> Any:
 def _sentence(names: Sequence[str], T: Array) -> str:
     sizes = " and ".join(f"{size:g}" for size in np.unique(T[T != 1.0]))
     return (
-        f"Constant columns, met by {', '.join(names)} alone, enter ‖a‖, the noise and its ridge "
-        f"times {sizes}, and their coefficients divided by that: the loss is the same."
+        f"A constant column, of {', '.join(names)}, counts {sizes} times in ‖a‖, for the noise and "
+        f"for its ridge, and its coefficient divided by that: the loss is the same."
     )
