@@ -163,9 +163,14 @@ class AffineRows(Summed):
         return self._made(Piece.tamed, self.n)
 
     def times(self, T: Array) -> AffineRows:
-        """The rows with column j times T_j (D,)."""
+        """The rows with column j times T_j (D,). Of offsets only g counts, whatever their G."""
         diagonal = sp.diags_array(T)
-        return self._made(lambda p: replace(p, G=sp.csr_array(p.G @ diagonal)), self.n)
+
+        def scaled(piece: Piece) -> Piece:
+            own = piece.G.shape[1] == len(T)
+            return replace(piece, G=sp.csr_array(piece.G @ diagonal)) if own else piece
+
+        return self._made(scaled, self.n)
 
     def _made(self, change: Callable[[Piece], Piece], n: int) -> AffineRows:
         """n records of changed pieces."""
