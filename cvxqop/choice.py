@@ -5,7 +5,6 @@ Everything that is compared is public: bounds, dimension, radius, (ε, δ), and 
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 from cvxqop.backend import Backend
@@ -105,16 +104,20 @@ def linear_of(erm: ERM, settings: Settings) -> Linear:
     The quadratic ensembles need a ridge of at least L, of one record, however large ε is: S ∓ E
     must stay positive definite. Linear perturbation needs none of that size, but a bound on the
     gradient, which a slope that grows has on bounded sets only. Clipped at the largest gradient
-    of a record within D0 of the anchor, the loss is as it was written there.
+    of a record within D0 of the anchor, the loss is as it was written there. It is left alone
+    where the bound over C is less than twice that.
     """
     if erm.quadratic or not erm.loss.cuts_slopes:
         return Linear()
     anchor, offset = resolve_anchor(erm, settings.anchor, settings.bounds)
     over_C, near = (
-        erm.loss.gradient_bound(settings.bounds, anchor, offset, distance)
-        for distance in (farthest(erm.variables, erm.constraints, anchor), settings.distance)
+        erm.loss.gradient_bound(settings.bounds, anchor, offset, distance, as_written=as_written)
+        for distance, as_written in (
+            (farthest(erm.variables, erm.constraints, anchor), False),
+            (settings.distance, True),
+        )
     )
-    if over_C != math.inf or not near:
+    if not near or over_C is None or over_C <= 2.0 * near:
         return Linear()
     cuts = erm.loss.constants(settings.bounds, anchor, offset).cuts
     return Linear(clip=near / (cuts or 1))

@@ -103,12 +103,16 @@ def _clipped(
     whose = "record" if erm.persons is None else "row"
     said = f"The gradient of every {whose} is clipped to norm ζ = {clip:g}"
     anchor, _ = resolve_anchor(erm, settings.anchor, settings.bounds)
-    near = erm.loss.gradient_bound(settings.bounds, anchor, offset, settings.distance)
-    if near is not None and near <= (constants.cuts or 1) * float(clip) * (1.0 + 1e-12):
-        return (
-            f"{said}, which none exceeds within {settings.distance:g} of the anchor: farther away "
-            "the slope of the loss stays at ±ζ/‖a‖ where it would grow beyond."
+    for as_written in (False, True):
+        near = erm.loss.gradient_bound(
+            settings.bounds, anchor, offset, settings.distance, as_written=as_written
         )
+        if near is not None and near <= (constants.cuts or 1) * float(clip) * (1.0 + 1e-12):
+            where = " where its argument is in the range above" if as_written else ""
+            return (
+                f"{said}, which none exceeds within {settings.distance:g} of the anchor{where}: "
+                "beyond, the slope of the loss stays at ±ζ/‖a‖ where it would grow."
+            )
     return (
         f"{said}: what is minimised is not the loss as written but the one whose slope is cut to "
         "±ζ/‖a‖ (for a squared loss Huber's), a bias that neither more records nor a larger "

@@ -171,6 +171,7 @@ def _settled(
     possible, expected = abs(own.factor) * possible, abs(own.factor) * expected
     needs, gap, texts = own.needs, 0.0, []
     found: Any = needs
+    low, high = -math.inf, math.inf
     if isinstance(needs, NeedsRange):
         stated = bounds.range
         low, high = max(own.shift - possible, stated[0]), min(own.shift + possible, stated[1])
@@ -187,9 +188,9 @@ def _settled(
         gap = smoothed.gap
         where = ""
         if math.isinf(gap):
-            low, high = own.shift - expected, own.shift + expected
-            gap = smoothed.gap_on(low, high)
-            where = f" where its argument is in [{low:g}, {high:g}]"
+            left, right = own.shift - expected, own.shift + expected
+            gap = smoothed.gap_on(left, right)
+            where = f" where its argument is in [{left:g}, {right:g}]"
         texts.append(
             f"replaced by its Moreau envelope of width h = {width:g}, of curvature 1/h and the "
             f"same slopes, which is lower by at most {gap:.3g} a record{where}"
@@ -199,7 +200,8 @@ def _settled(
     if own.factor != 1.0 or own.shift != 0.0:
         source = loss.source.substitute(Fraction(own.factor), Fraction(own.shift))
         loss = loss_of(source, loss.name)
-    return loss, gap, " and ".join(texts)
+    written = sorted((end - own.shift) / own.factor for end in (low, high))
+    return replace(loss, written=(written[0], written[1])), gap, " and ".join(texts)
 
 
 def _about(refuse: Callable[[str, int], NoReturn], number: int) -> Refuse:
