@@ -47,8 +47,8 @@ class Form:
     remedy : dict
         Fields of a refused form once it is rewritten as the refusal says.
     argument, weight, middle : str, str, float
-        Of a smoothed form φ: the text of its argument t, its weight, and the mean of its slopes: with
-        a slack q a record, weight · Σ (q²/(2h) − middle · q) and t + q for t is the smoothed problem.
+        Of a smoothed φ: the text of its argument t, its weight, and the mean of its slopes: with a
+        slack q a record, weight · Σ (q²/(2h) − middle · q) and t + q for t make the smoothed form.
     size : int
         Number of records; 0 is the usual one.
     """
@@ -114,13 +114,18 @@ def scope(form: Form, full: bool) -> dict[str, Any]:
     """Arrays and variables, made anew."""
     names = {
         **data(form.size or (FULL_SIZE if full else SIZE)),
-        **{"np": np, "sp": sp, "cp": cp, "cvxqop": cvxqop, "Bounds": cvxqop.Bounds},
+        "np": np,
+        "sp": sp,
+        "cp": cp,
+        "cvxqop": cvxqop,
+        "Bounds": cvxqop.Bounds,
     }
     names |= {
         "A": cp.Parameter(names["X"].shape, value=names["X"]),
         "c0": cp.Parameter(names["n"], value=names["y"]),
     }
-    shapes = {"w": 4, "b": (), "a": (), "W": (4, 3), "V": (4, 1), "t": 2, "mu": 3, **form.variables}
+    shapes = {"w": 4, "b": (), "a": (), "W": (4, 3), "V": (4, 1), "t": 2, "mu": 3, "mu1": (1, 3)}
+    shapes |= form.variables
     made = {
         name: cp.Variable(**{"name": name, **shape})
         if isinstance(shape, dict)
@@ -174,14 +179,15 @@ def data(n: int) -> dict[str, Any]:
     weights = np.array([[1.5, -1.0, 0.0], [0.0, 2.0, -1.0], [-2.0, 0.0, 1.0], [0.5, 0.5, 0.0]])
     classes = np.argmax(2 * X @ weights + rng.gumbel(size=(n, 3)), axis=1)
     latent = 4 * X @ TRUTH + rng.logistic(size=n)
-    i, j = rng.integers(5, size=(2, n))
-    j = np.where(i == j, (j + 1) % 5, j)
+    home, away = rng.integers(5, size=(2, n))
+    away = np.where(home == away, (away + 1) % 5, away)
     strength = np.array([1.0, 0.5, 0.0, -0.5, -1.0])
-    won = rng.uniform(size=n) < 1 / (1 + np.exp(strength[j] - strength[i]))
+    won = rng.uniform(size=n) < 1 / (1 + np.exp(strength[away] - strength[home]))
     place = rng.uniform(0, 1, n)
     P = rng.uniform(0.2, 0.5, (n, 4))
     return {
         "n": n,
+        "ones": np.ones((n, 1)),
         "X": X,
         "y": y,
         # Signs, and the same as 0 and 1.
@@ -193,16 +199,21 @@ def data(n: int) -> dict[str, Any]:
         "hits": rng.binomial(m.astype(int), 1 / (1 + np.exp(-2 * X @ TRUTH))).astype(float),
         "time": np.minimum(time, 2.0),
         "event": (time < 2).astype(float),
+        "order": np.argsort(time),
         # Positive rows, and counts of a rate that is linear in them.
         "P": P,
         "kp": np.minimum(rng.poisson(P @ [1.0, 2.0, 0.5, 1.0]), 8).astype(float),
         # Several outputs, classes as rows of 0 and 1, levels as signs.
         "Y": X @ weights / 2 + 0.1 * rng.uniform(-1, 1, (n, 3)),
         "Z": np.eye(3)[classes],
+        # Two numbers of a cell of a table of 4 by 3, and the same as a row of 0 and 1.
+        "i": (i := rng.integers(4, size=n)),
+        "j": classes,
+        "IJ": np.eye(12)[3 * i + classes],
         "levels": np.where(latent[:, None] <= [-1.0, 1.0], 1.0, -1.0),
         "seen": (rng.uniform(size=(n, 3)) < 0.7).astype(float),
         # Winner minus loser.
-        "D": np.where(won[:, None], 1.0, -1.0) * (np.eye(5)[i] - np.eye(5)[j]),
+        "D": np.where(won[:, None], 1.0, -1.0) * (np.eye(5)[home] - np.eye(5)[away]),
         # A basis of hats on [0, 1], and targets that rise.
         "H": np.maximum(0, 1 - np.abs(place[:, None] - np.linspace(0, 1, 6)) * 5),
         "yh": 0.8 * np.sqrt(place) + 0.1 * rng.uniform(-1, 1, n),
@@ -211,8 +222,9 @@ def data(n: int) -> dict[str, Any]:
         "F": np.einsum("ij,ik->ijk", X3, X3).reshape(n, 9),
         "T": np.stack([(u := rng.beta(2, 3, n)), u**2, u**3], axis=1),
         "G": np.stack([(g := np.linspace(0, 1, 40)), g**2, g**3], axis=1),
-        "r": 0.05 + rng.uniform(-0.5, 0.5, (n, 4)) * [0.4, 0.6, 0.8, 1.0],
-        "L": rng.uniform(0.2, 1.0, (n, 4)) + [0.3, 0.0, 0.1, 0.0],
+        "r": (r := 0.05 + rng.uniform(-0.5, 0.5, (n, 4)) * [0.4, 0.6, 0.8, 1.0]),
+        "index": r @ [0.4, 0.3, 0.2, 0.1] + 0.1 * rng.uniform(-1, 1, n),
+        "L": rng.uniform(0.2, 1.0, (n, 4)) + np.array([0.3, 0.0, 0.1, 0.0]),
         # A kernel of a few records.
         "K": np.exp(-np.square(X[:60, None] - X[None, :60]).sum(axis=2)),
         # Weights: public and private ones.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import warnings
-from dataclasses import replace
 
 import cvxpy as cp
 import pytest
@@ -63,7 +61,9 @@ def _distance(form: Form, problem: cp.Problem, plan: str, full: bool) -> float:
     # Of auxiliary variables and slacks the best; constraints hold but for rounding.
     rest = [v for v in reference.variables() if v.name() not in found]
     if rest:
-        return (_minimum(cp.Problem(reference.objective, [*reference.constraints, *fixed])) - best) / abs(best)
+        return (
+            _minimum(cp.Problem(reference.objective, [*reference.constraints, *fixed])) - best
+        ) / abs(best)
     for v in reference.variables():
         v.save_value(found[v.name()])
     return (float(reference.objective.value) - best) / abs(best)
