@@ -34,8 +34,8 @@ NOT_YET = {
         "public weights beside labels, or as a matrix": "binomial-public wls-diagonal",
         "a constant inside a sum over records": "linex",
         "what is linear in records": (
-            "moments graphical-lasso principal-subspace nearest-direction markowitz markowitz- "
-            "maximise"
+            "moments graphical-lasso principal-subspace nearest-direction markowitz "
+            "markowitz-maximise"
         ),
         "columns of one array, task by task": "multi-task",
         "several outputs of a loss that is no square": (
