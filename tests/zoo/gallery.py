@@ -30,8 +30,8 @@ this page is written by `tests/zoo/gallery.py`. {counts}
 `X` has a record a row; `y` are targets, `s` labels −1 and 1, `z` labels 0 and 1, `k` counts, `Y`
 and `Z` several targets and classes as rows of 0 and 1, `r` returns, `v` public weights, `c` private
 ones. `w`, `b` and `W` are variables, and so are `t`, `a`, `mu`. "State" stands beside
-`private=[…]`, ε and δ. "φ" is a function of one number a record that has no name of its own, with a proven bound κ
-on its curvature.
+`private=[…]`, ε and δ. "φ" is a function of one number a record that has no name of its own, with a
+proven bound κ on its curvature.
 """
 
 
