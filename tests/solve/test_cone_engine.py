@@ -1,7 +1,8 @@
 """The engine for any convex rest against CVXPY on the whole problem, and its certificate.
 
-At full size (``CVXQOP_FULL=1``) the certificates of 3,000 candidates are compared with the truth, as
-many for each rest; those that are infeasible or have an infinite one do not count. In CI 6 for each.
+At full size (``CVXQOP_FULL=1``) the certificates of 3,000 candidates are compared with the truth,
+as many for each rest; those that are infeasible or have an infinite one do not count. In CI it is 6
+for each.
 """
 
 import os

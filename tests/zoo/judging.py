@@ -52,7 +52,7 @@ def refusal(built: Built) -> str:
 def _distance(form: Form, problem: cp.Problem, plan: str, full: bool) -> float:
     """(J(released) − min J)/|min J|, J the problem without privacy, smoothed where it was."""
     found = {v.name(): v.value for v in problem.variables() if v.value is not None}
-    width = re.search(r"width\s+h\s+=\s+([\d.e-]+\d)", plan)
+    width = re.search(r"width\s+h\s+=\s+([\d.e-]*\d)", plan)
     reference = problem
     if width is not None and form.argument:
         reference = build_smoothed(form, float(width[1]), full=full)
