@@ -34,6 +34,7 @@ FORMS = [
         "cp.sum(cp.exp(X @ w + np.log(v)) - cp.multiply(k, X @ w))",
         "cp.norm(w, 2) <= 2",
         public="np.log(v)",
+        size=2000,
     ),
     of(
         "poisson-lasso",
@@ -149,7 +150,7 @@ FORMS = [
     bounded(
         "inverse",
         "Sum of reciprocals",
-        "cp.sum(cp.inv_pos(P @ w)) + cp.sum_squares(w)",
+        "cp.sum(cp.inv_pos(P @ w)) / n + 0.003 * cp.sum_squares(w)",
         private="P",
         bounds="row_norm=1, argument=(0.3, 6)",
         without={"bounds": "row_norm=1"},

@@ -226,7 +226,7 @@ FORMS = [
     rest(
         "entropy-rest",
         "Entropy on the simplex",
-        f"{SQUARES} - 3 * cp.sum(cp.entr(w))",
+        f"{SQUARES} / n - 0.01 * cp.sum(cp.entr(w))",
         "cp.sum(w) == 1",
     ),
     refused(

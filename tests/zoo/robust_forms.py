@@ -149,6 +149,7 @@ FORMS = [
         "chebyshev",
         "Largest residual",
         "cp.norm_inf(X @ w - y)",
+        size=2000,
         says=r"no sum over records.*power\(X @ w - y, 4\)",
         remedy={
             "objective": "cp.sum(cp.power(X @ w - y, 4))",
@@ -160,6 +161,7 @@ FORMS = [
         "trimmed",
         "Largest losses",
         "cp.sum_largest(cp.square(X @ w - y), n // 10)",
+        size=2000,
         says=r"no sum over records.*power\(X @ w - y, 4\)",
         remedy={
             "objective": "cp.sum(cp.power(X @ w - y, 4))",

@@ -188,9 +188,9 @@ def _exact(
         v = largest_shift(epsilon - trial.paid, delta, d, mu_release=mu_release)
         return replace(trial, guard_scale=start.shift / v * UP if v > 0.0 else math.inf)
 
-    # Not below e^−7 L: a thousandth of what one record can have hardly shows, and keeps the problem
-    # well-posed enough for double precision to certify the answer.
-    most = min(1.0, 7.0 * rank / epsilon)
+    # Not below e^−9 L: a ten-thousandth of what one record can have hardly shows, and keeps the
+    # problem well-posed: double precision certifies an answer at e^−11 L yet, and not at e^−14 L.
+    most = min(1.0, 9.0 * rank / epsilon)
     parts = most * np.concatenate([np.geomspace(1e-6, 0.1, 9), np.linspace(0.2, 0.95, 7)])
     for _ in range(2):
         left = epsilon - rank * np.log1p(L / ridge(parts))
