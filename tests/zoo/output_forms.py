@@ -125,16 +125,11 @@ FORMS = [
             "private": "Y",
         },
     ),
-    refused(
+    of(
         "ratings",
         "Matrix completion, a record a rating",
         "cp.sum_squares(W[i, j] - y) + cp.normNuc(W)",
         private="i, j, y",
         bounds="row_norm=1, offset=1.5",
-        says="indices.*one-hot|rows of 0 and 1|one_hot",
-        remedy={
-            "objective": "cp.sum_squares(IJ @ cp.vec(W, order='C') - y) + cp.normNuc(W)",
-            "private": "IJ, y",
-        },
     ),
 ]

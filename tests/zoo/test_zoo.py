@@ -44,10 +44,10 @@ NOT_YET = {
         "masks and weights of outputs, shared variables": (
             "masked masked-public weighted-outputs shared-tasks"
         ),
-        "indices that are computed from records": "softmax-index",
+        "indices that are computed from records": "softmax-index ratings",
         "the refusal names no remedy that runs": (
             "ols-gram denoising kernel-ridge worst-case censored positives-apart hard-margin cox "
-            "raking completion ratings precision-from-moments ellipsoid markowitz-moments"
+            "raking completion precision-from-moments ellipsoid markowitz-moments"
         ),
     }.items()
     for form in forms.split()
