@@ -95,7 +95,7 @@ class TermReader:
 
     def _split_term(self, node: Any, factor: Weight) -> None:
         """One summand of the objective; again with everything left open, if something is."""
-        lists: tuple[list[Any], ...] = (self.terms, self.linear, self.scales, self.opened, self.rest)
+        lists: list[list[Any]] = [self.terms, self.linear, self.scales, self.opened, self.rest]
         before, opened = [len(one) for one in lists], len(self.opened)
         self._split(node, factor, node)
         if len(self.opened) > opened and len(self.terms) > before[0] and not self._opening:
