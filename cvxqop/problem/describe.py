@@ -37,8 +37,10 @@ def describe(erm: ERM) -> str:
 def _recognised_lines(erm: ERM, loss: RecognisedLoss) -> list[str]:
     lines = [_headline(loss)]
     weights = [pair for term in loss.terms for pair in term.losses]
+    before = None
     for text, (phi, weight) in zip(erm.terms, weights, strict=True):
-        lines.append(f"  {text}")
+        lines += [] if text == before else [f"  {text}"]
+        before = text  # of a term that is several losses, once
         size = (
             f"public weights of shape {np.shape(weight)}"
             if np.ndim(weight)
@@ -114,7 +116,8 @@ def _array_lines(erm: ERM) -> list[str]:
 
 
 def _rest_lines(erm: ERM) -> list[str]:
-    lines = ["Public rest of the objective:"]
+    lines = ["Read as:", *(f"  {text}" for text in erm.texts.read_as)] if erm.texts.read_as else []
+    lines.append("Public rest of the objective:")
     lines += [f"  {text}" for text in erm.texts.rest] or ["  none"]
     lines.append("Constraints:")
     lines += [f"  {text}" for text in erm.texts.constraints] or ["  none"]

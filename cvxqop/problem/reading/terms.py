@@ -95,7 +95,7 @@ class TermReader:
 
     def _split_term(self, node: Any, factor: Weight) -> None:
         """One summand of the objective; again with everything left open, if something is."""
-        lists: tuple[list[Any], ...] = (self.terms, self.linear, self.scales, self.opened)
+        lists: list[list[Any]] = [self.terms, self.linear, self.scales, self.opened, self.rest]
         before, opened = [len(one) for one in lists], len(self.opened)
         self._split(node, factor, node)
         if len(self.opened) > opened and len(self.terms) > before[0] and not self._opening:
@@ -109,9 +109,9 @@ class TermReader:
         """One term Σ_i φ(e_i), or a sum of several under one ``sum``."""
         if kind == "quad_over_lin" and node.axis is None:
             over = factor.over(self._scales.positive(node.args[1]))
-            self._known(squared, over, node.args[0], node, factor)
+            self._square(node.args[0], over, node, factor)
         elif kind == "power" and _cvxpy.exponent(node) == 2 and _cvxpy.is_euclidean(node.args[0]):
-            self._known(squared, factor, node.args[0].args[0], node)
+            self._square(node.args[0].args[0], factor, node)
         elif kind == "sum" and (node.axis is None or node.size == 1):
             self._elementwise(node.args[0], factor)
         elif kind == "glm_loss":
@@ -152,17 +152,7 @@ class TermReader:
         elif kind == "divide":
             self._elementwise(node.args[0], self._scales.divide(node, factor))
         elif kind == "power" and _cvxpy.exponent(node) == 2:
-            inner = _cvxpy.kind(node.args[0])
-            if inner == "abs":
-                self._known(squared, factor, node.args[0].args[0], node)
-            elif inner == "maximum":
-                part = self._positive_part(node.args[0])
-                if part is None:
-                    self._open(node, factor, "maximum", node.args[0])
-                else:
-                    self._known(squared_hinge, factor, part, node)
-            else:
-                self._known(squared, factor, node.args[0], node)
+            self._square(node.args[0], factor, node)
         elif kind == "huber":
             self._known(huber(self._scales.positive(node.M)), factor, node.args[0], node)
         elif kind == "logistic":
@@ -171,6 +161,17 @@ class TermReader:
             self._add(Multinomial(int(node.args[0].shape[1])), factor, node.args[0])
         else:
             self._open(node, factor, kind)
+
+    def _square(self, inner: Any, factor: Weight, node: Any, around: Weight | None = None) -> None:
+        """Σ of the squares of the entries of ``inner``."""
+        part = self._positive_part(inner) if _cvxpy.kind(inner) == "maximum" else None
+        if part is not None:
+            self._known(squared_hinge, factor, part, node, around)
+        elif _cvxpy.kind(inner) == "maximum":
+            self._open(node, around or factor, "maximum", inner)
+        else:
+            inner = inner.args[0] if _cvxpy.kind(inner) == "abs" else inner
+            self._known(squared, factor, inner, node, around)
 
     def _known(
         self,
