@@ -68,6 +68,7 @@ def prepare_loss(
         public=settings.public,
         adjacency=settings.adjacency,
         persons=people,
+        losses="any",
     )
     _cvxpy.claim_ids([expression])
     if not erm.quadratic:
@@ -84,13 +85,14 @@ def prepare_loss(
             public=settings.public,
             adjacency=settings.adjacency,
             persons=people,
+            losses="any",
         )
     if settings.perturbation != "auto" and isinstance(settings.mechanism, Linear):
         raise OptionError(
             "perturbation: the linear mechanism leaves the curvature of the data as it is, so that "
             "no quadratic form can be released. Use 'wishart' or 'gaussian' here."
         )
-    case, backend, _ = choose(erm, settings, releases_quadratic=True)
+    case, backend, _ = choose(settled(erm, settings), settings, releases_quadratic=True)
     return case, backend
 
 

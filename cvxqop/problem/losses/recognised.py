@@ -154,6 +154,7 @@ class RecognisedLoss:
         """What clipping enforces."""
         B = self.offset(bounds)
         said = [cut] if cut else dict.fromkeys(term.promise(B, anchored) for term in self.terms)
+        said = [*said, *dict.fromkeys(text for term in self.terms for text in term.enforced)]
         return f"Every record is clipped to ‖a‖ ≤ {constants.row_norm:g}{''.join(said)}."
 
 

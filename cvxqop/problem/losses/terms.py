@@ -81,15 +81,22 @@ class Term:
         return None
 
     @cached_property
+    def largest(self) -> list[float]:
+        """The largest weight of a record, of each loss: public, times the bound on a private one,
+        times the largest weight of a class."""
+        own = self.rows.beside.largest(len(self.losses))
+        return [_largest(weight) * W for (_, weight), W in zip(self.losses, own, strict=True)]
+
+    @cached_property
     def _curvature(self) -> float:
         """Σ_j κ_j max_i w_ij."""
-        return sum(_largest(weight) * float(loss.curvature) for loss, weight in self.losses)
+        pairs = zip(self.largest, self.losses, strict=True)
+        return sum(w * float(loss.curvature) for w, (loss, _) in pairs)
 
     def _slope(self, bound: float) -> float:
         """Σ_j max_i w_ij sup |φ_j'(t)| over |t| ≤ bound."""
-        return sum(
-            _largest(weight) * float(loss.slope_bound(bound)) for loss, weight in self.losses
-        )
+        pairs = zip(self.largest, self.losses, strict=True)
+        return sum(w * float(loss.slope_bound(bound)) for w, (loss, _) in pairs)
 
     def row_norm(self, bounds: Bounds) -> float:
         """R = sqrt((s row_norm)² + ‖public part‖²), in units of a, with the public factor s of the
@@ -219,6 +226,12 @@ class Term:
         """What clipping does to an offset, in words."""
         return f", and |a'θ0 + c| ≤ {offset:g} at the anchor" if self.has_offset or moved else ""
 
+    @property
+    def enforced(self) -> tuple[str, ...]:
+        """What is enforced of labels and weights, in words."""
+        cut = any(leaf.is_label for leaf in self.rows.leaves)
+        return (*([", and its label to [−1, 1]"] if cut else []), *self.rows.beside.enforced)
+
 
 @dataclass(frozen=True, eq=False)
 class MarginTerm(Term):
@@ -229,16 +242,15 @@ class MarginTerm(Term):
     @property
     def vanishing(self) -> bool:
         """As in `Term`; labels move the minimiser of each record."""
-        return self.rows.labels is None and super().vanishing
+        return self.rows.beside.labels is None and super().vanishing
 
     def _slope(self, bound: float) -> float:
         """As in `Term`, and what labels add that are no part of a logistic loss."""
-        labels = self.rows.labels
-        return super()._slope(bound) + (0.0 if labels is None else labels.slope)
+        return super()._slope(bound) + self.rows.beside.slope
 
     @property
     def _weighted(self) -> bool:
-        return any(np.ndim(weight) for _, weight in self.losses)
+        return self.rows.beside.weighted or any(np.ndim(weight) for _, weight in self.losses)
 
     def _point(self, theta: Array) -> Array:
         return theta

@@ -33,9 +33,11 @@ from cvxqop.problem.reading.labels import check_signs, read_labels, read_votes
 from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
 from cvxqop.problem.reading.public import Stacking, record_count
 from cvxqop.problem.reading.terms import TermReader
+from cvxqop.problem.reading.weights import private_weights
+from cvxqop.problem.records.beside import Beside, Labels, Weights
 from cvxqop.problem.records.outputs import OutputRows, Outputs, stacked_numbers
 from cvxqop.problem.records.pieces import Piece, times
-from cvxqop.problem.records.rows import AffineRows, Labels
+from cvxqop.problem.records.rows import AffineRows
 
 __all__ = ["Assembled", "assemble", "row_parts"]
 
@@ -140,7 +142,8 @@ class _Group:
             self.row, *others = map(restricted, self.base, self.layout.T)
             if any(abs((ratio([other], [self.row]) or 0.0) - 1.0) > TOLERANCE for other in others):
                 _refuse(term, text, _ONE_ROW)
-        self.terms, self._ratios, self._columns = [term], [sign], [columns]
+        self._weights: list[Weights | None] = []
+        self.terms, self._ratios, self._columns = [self._weighed(term)], [sign], [columns]
         self.linear: list[LinearTerm] = []
 
     def takes(self, term: LossTerm, rows: Columns, columns: Columns) -> bool:
@@ -148,10 +151,18 @@ class _Group:
         found = ratio(rows, self.base) if len(rows) == 1 else None
         if found is None:
             return False
-        self.terms.append(term)
+        self.terms.append(self._weighed(term))
         self._ratios.append(found)
         self._columns.append(columns)
         return True
+
+    def _weighed(self, term: LossTerm) -> LossTerm:
+        """The term with its private weights in the units of the listed arrays, which are kept."""
+        unit, own = private_weights(self._affine.read_product(term.private, term.written))
+        if unit < 0.0:
+            _refuse(term, self._text, "has a negative weight, so that it is not convex")
+        self._weights.append(own if term.private else None)
+        return replace(term, weight=term.weight * unit)
 
     def fits(self, own: LinearTerm) -> bool:
         """Whether a linear term may be labels of the group."""
@@ -186,7 +197,8 @@ class _Group:
         if self.layout is None:
             labels = self._labels(self.linear) if self.linear else None
             offsets = [own for (own,) in numbers]
-            rows = AffineRows(linear, offsets, self._n, dimension, labels)
+            beside = Beside(labels, tuple(self._weights))
+            rows = AffineRows(linear, offsets, self._n, dimension, beside)
         else:
             labelled = isinstance(self.terms[0].loss, Multinomial)
             own = self._probabilities(numbers[0]) if labelled else numbers[0]

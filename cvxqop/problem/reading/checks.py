@@ -92,6 +92,7 @@ def common_count(terms: Sequence[LossTerm], data: PrivateData, text: Text) -> in
         outputs = outputs_of(term.argument, data.records)
         n = record_count(term.argument) if outputs is None else data.records
         counts.append((n, term.written))
+        counts += [(record_count(weights), term.written) for weights in term.private]
     check_counts(counts, text)
     return counts[0][0] or 0
 
@@ -103,8 +104,8 @@ def check_outputs(term: LossTerm, data: PrivateData, text: Text) -> None:
         if labelled:
             _refuse_term(term, refusals.of_shape(term.argument, data.count_is_private), text)
         return
-    if np.ndim(term.weight):
-        _refuse_term(term, "has public weights, one a record, and several outputs a record", text)
+    if np.ndim(term.weight) or term.private:
+        _refuse_term(term, "has weights, one a record, and several outputs a record", text)
     if not (labelled or term.loss.quadratic):
         _refuse_term(
             term,
@@ -135,7 +136,7 @@ def check_arguments(
     Decided on the structure and before any shape is looked at, so that it is decided alike for one
     record and for more.
     """
-    roots = [(term.argument, term.written) for term in terms]
+    roots = [(node, own.written) for own in terms for node in (own.argument, *own.private)]
     roots += [(factor, term.written) for term in linear for factor in term.factors]
     for root, written in roots:
         for node in _cvxpy.nodes(root):

@@ -27,8 +27,8 @@ from cvxqop.problem.reading.columns import (
     ratio,
 )
 from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
+from cvxqop.problem.records.beside import Labels
 from cvxqop.problem.records.pieces import Column, Piece, Pieces, linear_part, product, times, total
-from cvxqop.problem.records.rows import Labels
 
 __all__ = ["check_signs", "read_labels", "read_votes"]
 
@@ -111,7 +111,8 @@ def read_labels(
         return Labels(tuple(found.values()), -np.inf, np.inf, unit)
     # The slope of φ(s t) has its values between 0 and s times that of φ at one end.
     end = float(weight) * ratios[j] * logistic.slope
-    return Labels(tuple(found.values()), min(0.0, -end), max(0.0, -end))
+    weighted = j if terms[j].private else None
+    return Labels(tuple(found.values()), min(0.0, -end), max(0.0, -end), weighted=weighted)
 
 
 def read_votes(

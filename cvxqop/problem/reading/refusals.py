@@ -26,6 +26,7 @@ __all__ = [
     "UNKNOWN",
     "UNLISTED",
     "UNLISTED_COUNTED",
+    "divided",
     "in_arguments",
     "kinked",
     "of_atom",
@@ -34,7 +35,6 @@ __all__ = [
     "over_records",
     "refuse_open",
     "stacked",
-    "weights",
 ]
 
 ARRAY = "The objective is an array; it must be a number."
@@ -143,6 +143,12 @@ OPEN = {
         "has private numbers times its argument, such as counts, and no public bound on them: "
         "state Bounds(row_norm=…, offset=…). Numbers beyond it are cut"
     ),
+    "weight": (
+        "is weighted by private data, and there is no public bound on the weights: state "
+        "Bounds(row_norm=…, weight=2). Weights are cut to [0, weight], record by record. Weights "
+        "that follow from counts of labels change with every record: leave them out, and state "
+        "class_weight={-1: 1.0, 1: 2.0}, public weights of the classes"
+    ),
 }
 
 _NOT_A_SUM = (
@@ -245,13 +251,12 @@ def stacked(kind: str) -> str:
     )
 
 
-def weights(names: str) -> str:
-    """Reason for private weights outside the square; ``names`` are the arrays'."""
+def divided(names: str) -> str:
+    """Reason for a private divisor; ``names`` are the arrays'."""
     return (
-        f"is weighted by private data ({names}). Put the square roots of the weights inside the "
-        "square, sum_squares(multiply(sqrt_weights, X @ w - y)), and list them in private: they "
-        "are then part of the clipped row. A loss that is no square takes no private weights: "
-        "leave them out. Weights that follow from counts, as of labels, depend on every record"
+        f"is divided by private data ({names}). Multiply by a private weight instead: list the "
+        "array of reciprocals, r = 1 / z, write sum(multiply(r, square(X @ w - y))), and state "
+        "Bounds(row_norm=…, weight=…)"
     )
 
 

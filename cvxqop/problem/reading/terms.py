@@ -148,7 +148,7 @@ class TermReader:
             self._elementwise(other, factor.times(scalar))
         elif kind == "multiply" and not all(map(_cvxpy.has_variables, node.args)):
             constant, other = self._scales.constant_side(node)
-            self._elementwise(other, factor.weighted(self._scales.weights(constant)))
+            self._elementwise(other, self._scales.weighted(factor, constant))
         elif kind == "divide":
             self._elementwise(node.args[0], self._scales.divide(node, factor))
         elif kind == "power" and _cvxpy.exponent(node) == 2:
@@ -211,7 +211,8 @@ class TermReader:
             argument = argument.args[0]
         mean = self.is_mean(factor, argument)
         self.scales += factor.scales
-        self.terms.append(LossTerm(loss, weight, argument, self._written, mean))
+        private = factor.private
+        self.terms.append(LossTerm(loss, weight, argument, self._written, mean, private=private))
 
     def checked_weight(self, factor: Weight, written: Any) -> float | Array:
         """The weight of a term.
@@ -237,6 +238,7 @@ class TermReader:
     def _add_linear(self, factor: Weight, factors: tuple[Any, ...]) -> None:
         mean = self.is_mean(factor, factors[0])
         self.scales += factor.scales
+        factors = (*factor.private, *factors)
         self.linear.append(LinearTerm(factor.simplified(), factors, self._written, mean))
 
     def is_mean(self, factor: Weight, argument: Any) -> bool:
@@ -253,7 +255,7 @@ class TermReader:
         constant, other = self._scales.constant_side(node)
         if left.size == right.size and node.size == 1 and not _cvxpy.has_variables(constant):
             if not _cvxpy.is_linear(other):
-                self._elementwise(other, factor.weighted(self._scales.weights(constant)))
+                self._elementwise(other, self._scales.weighted(factor, constant))
                 return
             if _cvxpy.has_variables(other):
                 self._add_linear(factor, (constant, other))

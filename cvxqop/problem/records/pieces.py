@@ -198,6 +198,15 @@ class Piece:
             product = entries if product is None else product * entries
         return product
 
+    def constants(self, start: int, stop: int) -> Array | float:
+        """Π columns · (z_i' or 1) · g."""
+        scale = self.scale(start, stop)
+        if self.matrix is None:
+            constant = float(self.g[0])
+            return constant if scale is None else scale if constant == 1.0 else scale * constant
+        product = np.asarray(self.matrix.take(start, stop) @ self.g).reshape(-1)
+        return product if scale is None else scale * product
+
 
 Pieces = dict[Signature, Piece]
 

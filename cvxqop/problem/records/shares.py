@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from cvxqop._blocks import is_sparse, scale_rows
 from cvxqop.problem.records.clipping import erase
 from cvxqop.problem.records.pieces import Leaf
-from cvxqop.problem.records.rows import Labels, Rows
+from cvxqop.problem.records.rows import Rows
 from cvxqop.problem.records.sums import Summed
 
 __all__ = ["KeptRows", "SharedRows", "WeightedRows"]
@@ -35,10 +34,7 @@ class KeptRows(Summed):
         self._rows, self._shares = rows, shares
         self.n, self.dimension, self.terms = rows.n, rows.dimension, rows.terms
         self.sparse = rows.sparse
-        labels = rows.labels
-        self.labels = labels and _KeptLabels(
-            labels.pieces, labels.low, labels.high, labels.unit, shares=shares
-        )
+        self.beside = rows.beside.kept(shares)
 
     @property
     def edges(self) -> Array | None:
@@ -109,18 +105,6 @@ class WeightedRows(SharedRows):
         """Rows, and numbers followed by the share."""
         A, C = self._rows.take(start, stop)
         return A, np.column_stack([C, self._shares.take(start, stop)])
-
-
-@dataclass(frozen=True, eq=False)
-class _KeptLabels(Labels):
-    """Labels with zeros for rows that do not count."""
-
-    shares: Leaf = field(kw_only=True)
-
-    def take(self, start: int, stop: int) -> Array:
-        """q of the records start…stop, not cut."""
-        q = super().take(start, stop)
-        return np.where(_lost(self.shares, start, stop), 0.0, q)
 
 
 def _lost(shares: Leaf, start: int, stop: int) -> npt.NDArray[np.bool_]:
