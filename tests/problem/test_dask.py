@@ -14,12 +14,12 @@ from cvxqop.errors import ProblemError
 from cvxqop.problem.losses.cut_loss import CutRows
 from cvxqop.problem.private.data import match
 from cvxqop.problem.records import executors
+from cvxqop.problem.records.beside import Beside, Labels
 from cvxqop.problem.records.blocks import as_records
 from cvxqop.problem.records.clipping import ClippedRows
 from cvxqop.problem.records.output_clipping import ClippedLabels, ClippedOutputs
 from cvxqop.problem.records.outputs import OutputRows
 from cvxqop.problem.records.pieces import Column, LabelLeaf, Leaf, Piece, TamedLeaf
-from cvxqop.problem.records.beside import Beside, Labels
 from cvxqop.problem.records.rows import AffineRows
 
 da = pytest.importorskip("dask.array")

@@ -28,18 +28,24 @@ from cvxqop.problem.reading.columns import (
     restricted,
     support,
 )
-from cvxqop.problem.reading.factors import outer_factor, row_factor
-from cvxqop.problem.reading.labels import check_signs, read_labels, read_votes
+from cvxqop.problem.reading.factors import outer_factor, row_parts
+from cvxqop.problem.reading.labels import (
+    check_signs,
+    read_labels,
+    read_votes,
+    sign_of,
+    takes_signs,
+)
 from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
 from cvxqop.problem.reading.public import Stacking, record_count
 from cvxqop.problem.reading.terms import TermReader
 from cvxqop.problem.reading.weights import private_weights
 from cvxqop.problem.records.beside import Beside, Labels, Weights
 from cvxqop.problem.records.outputs import OutputRows, Outputs, stacked_numbers
-from cvxqop.problem.records.pieces import Piece, times
+from cvxqop.problem.records.pieces import LabelLeaf, Piece, times
 from cvxqop.problem.records.rows import AffineRows
 
-__all__ = ["Assembled", "assemble", "row_parts"]
+__all__ = ["Assembled", "assemble"]
 
 Text = Callable[[Any], str]
 
@@ -107,10 +113,10 @@ def assemble(
         columns = centred(affine.read(term.argument, term.written), term.centre)
         rows = linear_columns(columns)
         if not any(group.takes(term, rows, columns) for group in groups):
-            groups.append(_Group(term, rows, columns, n, affine, text))
+            groups.append(_Group(term, rows, columns, n, affine, data, text))
     _check_covered(groups, stacking, text)
     _assign_labels(reader.linear, groups, text)
-    return [group.assembled(stacking.dimension, data) for group in groups]
+    return [group.assembled(stacking.dimension) for group in groups]
 
 
 class _Group:
@@ -126,6 +132,7 @@ class _Group:
         columns: Columns,
         n: int,
         affine: AffineReader,
+        data: PrivateData,
         text: Text,
     ) -> None:
         self._n, self._affine, self._text = n, affine, text
@@ -142,7 +149,7 @@ class _Group:
             self.row, *others = map(restricted, self.base, self.layout.T)
             if any(abs((ratio([other], [self.row]) or 0.0) - 1.0) > TOLERANCE for other in others):
                 _refuse(term, text, _ONE_ROW)
-        self._weights: list[Weights | None] = []
+        self._data, self._weights = data, list[Weights | None]()
         self.terms, self._ratios, self._columns = [self._weighed(term)], [sign], [columns]
         self.linear: list[LinearTerm] = []
 
@@ -181,13 +188,13 @@ class _Group:
     def _votes(self, linear: Sequence[LinearTerm]) -> tuple[Columns, float]:
         return read_votes(self.terms[0], self.base, linear, self._affine, self._text)
 
-    def assembled(self, dimension: int, data: PrivateData) -> Assembled:
+    def assembled(self, dimension: int) -> Assembled:
         """Rows, losses and labels."""
         outer = 0.0
         losses: list[tuple[ScalarLoss | Multinomial, Any]] = []
         numbers = []
         for term, s, columns in zip(self.terms, self._ratios, self._columns, strict=True):
-            outer = max(outer, outer_factor(term.argument, data) / abs(s))
+            outer = max(outer, outer_factor(term.argument, self._data) / abs(s))
             scaled = term.loss.scaled(s) if isinstance(term.loss, ScalarLoss) else term.loss
             losses.append((scaled, term.weight))
             numbers.append(
@@ -197,6 +204,10 @@ class _Group:
         if self.layout is None:
             labels = self._labels(self.linear) if self.linear else None
             offsets = [own for (own,) in numbers]
+            label = self._label()
+            if label is not None and any(p.with_label(label).label_only for p in linear):
+                linear = [piece.with_label(label) for piece in linear]
+                offsets = [[piece.with_label(label) for piece in own] for own in offsets]
             beside = Beside(labels, tuple(self._weights))
             rows = AffineRows(linear, offsets, self._n, dimension, beside)
         else:
@@ -214,6 +225,14 @@ class _Group:
             tuple(self.terms),
             tuple(self.linear),
         )
+
+    def _label(self) -> LabelLeaf | None:
+        """The labels ±1 that a whole row is multiplied with, a public part of it included."""
+        leaf = sign_of(self.row)
+        pairs = zip(self.terms, self._columns, strict=True)
+        if leaf is None or not all(takes_signs(*own, self._data) for own in pairs):
+            return None
+        return LabelLeaf(leaf.array, leaf.key, leaf.private, leaf.name)
 
     def _probabilities(self, offsets: Sequence[Sequence[Piece]]) -> list[list[Piece]]:
         """The labels of a multinomial loss, which has no offset."""
@@ -266,37 +285,3 @@ def _check_covered(groups: Sequence[_Group], stacking: Stacking, text: Text) -> 
 
 def _refuse(term: LossTerm | LinearTerm, text: Text, reason: str) -> NoReturn:
     raise ProblemError(f"The private term {text(term.written)} {reason}.") from None
-
-
-def row_parts(linear: Sequence[Piece], outer: float, n: int, dimension: int) -> RowParts:
-    """What is private and what is public in the row that pieces make.
-
-    ``outer`` is the factor around the whole argument.
-    """
-    private = [piece for piece in linear if not piece.label_only]
-    public = [piece for piece in linear if piece.label_only]
-    touched = set(np.concatenate([p.G.indices for p in private]).tolist()) if private else set()
-    overlap = any(touched & set(piece.G.indices.tolist()) for piece in public)
-    norm = _largest_norm(public, n, dimension)
-    return RowParts(bool(private), norm, overlap, row_factor(private, outer), outer)
-
-
-def _largest_norm(public: Sequence[Piece], n: int, dimension: int) -> float:
-    """Largest norm over the records of the row that the public pieces make.
-
-    The labels of `glm_loss` are no larger than one; a part of them does not depend on their values.
-    """
-    labelled = [piece for piece in public if piece.private]
-    if labelled:
-        own = sum(float(np.linalg.norm(piece.G.data)) for piece in labelled)
-        return own + _largest_norm([p for p in public if not p.private], n, dimension)
-    if not any(piece.leaves for piece in public):
-        row = sum((piece.G.toarray()[0] for piece in public), np.zeros(dimension))
-        return float(np.linalg.norm(row))
-    (largest,) = AffineRows(public, [], n, dimension).sum(_largest_square, combine=np.maximum)
-    return float(np.sqrt(largest))
-
-
-def _largest_square(A: Any, C: Any) -> tuple[float]:
-    squares = A.multiply(A).sum(axis=1) if _cvxpy.is_sparse(A) else np.einsum("ij,ij->i", A, A)
-    return (float(np.max(squares, initial=0.0)),)

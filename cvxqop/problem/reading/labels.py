@@ -16,10 +16,11 @@ import scipy.sparse as sp
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
-from cvxqop.problem.losses.scalar import logistic, squared_hinge
+from cvxqop.problem.losses.scalar import ScalarLoss, logistic, squared_hinge
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading.affine import AffineReader
 from cvxqop.problem.reading.columns import (
+    CONSTANT,
     TOLERANCE,
     Columns,
     is_offset,
@@ -28,9 +29,18 @@ from cvxqop.problem.reading.columns import (
 )
 from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
 from cvxqop.problem.records.beside import Labels
-from cvxqop.problem.records.pieces import Column, Piece, Pieces, linear_part, product, times, total
+from cvxqop.problem.records.pieces import (
+    Column,
+    Leaf,
+    Piece,
+    Pieces,
+    linear_part,
+    product,
+    times,
+    total,
+)
 
-__all__ = ["check_signs", "read_labels", "read_votes"]
+__all__ = ["check_signs", "read_labels", "read_votes", "sign_of", "takes_signs"]
 
 Text = Callable[[Any], str]
 
@@ -76,6 +86,46 @@ def _has_rows(node: Any) -> bool:
     return _cvxpy.has_variables(node) and any(arrays)
 
 
+def sign_of(row: Pieces) -> Leaf | None:
+    """The listed array that multiplies a whole row, y of multiply(y, X @ w + b); None where there
+    is none, or more than one."""
+    found: list[Leaf] = []
+    for number, piece in enumerate(row.values()):
+        keys = Counter(leaf.key for leaf in piece.leaves)
+        own = [
+            column.leaf
+            for column in piece.columns
+            if column.leaf.private and column.leaf.width == 1 and keys[column.leaf.key] == 1
+        ]
+        known = {leaf.key for leaf in own}
+        found = own if number == 0 else [leaf for leaf in found if leaf.key in known]
+    return found[0] if len(found) == 1 else None
+
+
+def takes_signs(term: LossTerm, columns: Columns, data: PrivateData) -> bool:
+    """Whether what multiplies the whole row of a loss is a label, ±1, and no weight.
+
+    It is in logistic losses, and where there is a public number beside it, as in 1 − y t. Other
+    losses φ(s t) may have a weight s inside them: those with φ(s t) = s^p φ(t), even ones, and
+    those with a target that s multiplies as well. CVXPY leaves out a target of zeros, which must
+    not decide anything.
+    """
+    (own,) = columns
+    if term.loss is logistic or term.centre or (CONSTANT in own and np.any(own[CONSTANT].g)):
+        return True
+    if data.dropped or any(map(is_offset, own.values())):
+        return False
+    return isinstance(term.loss, ScalarLoss) and not (term.loss.even or _homogeneous(term.loss))
+
+
+def _homogeneous(loss: ScalarLoss) -> bool:
+    """Whether φ(s t) = s^p φ(t) for s > 0, tried at a few points."""
+    with np.errstate(all="ignore"):
+        values = loss.value(np.array([[1.0, 2.0, 4.0], [-1.0, -2.0, -4.0]]))
+    first, second, third = values.T
+    return bool(np.allclose(first * third, second * second, rtol=1e-6, atol=1e-12))
+
+
 def read_labels(
     base: Pieces,
     terms: Sequence[LossTerm],
@@ -107,6 +157,9 @@ def read_labels(
             "both must have the same row",
         )
     if terms[j].loss is not logistic:
+        if list(found) == [CONSTANT]:  # a public number, beside a loss with private weights
+            size = abs(float(found[CONSTANT].g[0]))
+            return Labels(tuple(found.values()), -size, size, 1.0)
         unit = abs(float(weight) * ratios[j])
         return Labels(tuple(found.values()), -np.inf, np.inf, unit)
     # The slope of φ(s t) has its values between 0 and s times that of φ at one end.

@@ -172,7 +172,9 @@ class Beside:
             if own is not None
         ]
         if self.classes is not None:
-            said.append(f", and its loss has the weight of its class, at most {self.classes.high:g}")
+            said.append(
+                f", and its loss has the weight of its class, at most {self.classes.high:g}"
+            )
         return tuple(said)
 
     def made(self, change: Callable[[Piece], Piece]) -> Beside:

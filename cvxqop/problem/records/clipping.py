@@ -150,9 +150,7 @@ class ClippedRows(Summed):
         return A, C
 
     @staticmethod
-    def _dirty(
-        A: Any, C: Array, beside: Beside, start: int, stop: int
-    ) -> npt.NDArray[np.bool_]:
+    def _dirty(A: Any, C: Array, beside: Beside, start: int, stop: int) -> npt.NDArray[np.bool_]:
         """Records with an entry that is not finite."""
         clean = _finite_rows(A) & np.isfinite(C).all(axis=1)
         for own in beside.numbers:

@@ -185,6 +185,13 @@ class Piece:
         columns = tuple(replace(c, leaf=_tame(c.leaf)) for c in self.columns)
         return replace(self, columns=columns, matrix=self.matrix and _tame(self.matrix))
 
+    def with_label(self, label: LabelLeaf) -> Piece:
+        """The piece with ``label`` in the place of the leaf of its key."""
+        columns = tuple(
+            replace(c, leaf=label) if c.leaf.key == label.key else c for c in self.columns
+        )
+        return replace(self, columns=columns)
+
     def over(self, arrays: Mapping[Any, Any]) -> Piece:
         """The piece with other arrays behind its leaves, by their keys."""
         columns = tuple(replace(c, leaf=c.leaf.over(arrays)) for c in self.columns)
