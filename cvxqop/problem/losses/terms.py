@@ -22,7 +22,7 @@ from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.records.clipping import ClippedRows
 from cvxqop.problem.records.cut_rows import CutRows
 from cvxqop.problem.records.outputs import Outputs
-from cvxqop.problem.records.pieces import Leaf
+from cvxqop.problem.records.pieces import LabelLeaf, Leaf
 from cvxqop.problem.records.rows import Rows
 from cvxqop.problem.records.shares import KeptRows
 
@@ -51,6 +51,8 @@ class Term:
         D, the length of θ.
     persons : Persons, optional
         Whose rows are whose, where a person has several.
+    sign : LabelLeaf, optional
+        Labels that multiply the whole row, where they are to be cut to ±1.
     """
 
     rows: Rows
@@ -60,6 +62,7 @@ class Term:
     outputs: Outputs
     dimension: int
     persons: Persons | None = None
+    sign: LabelLeaf | None = None
 
     cuts_slopes = False
     cuts_arguments = True
@@ -176,7 +179,7 @@ class Term:
         """
         theta = self._checked(anchor)
         B = self._bound(bounds, theta, offset)
-        rows = self.rows
+        rows: Any = self.rows if self.sign is None else self.rows.with_label(self.sign)
         if self.persons is not None and self.persons.weights is None:
             rows = KeptRows(rows, self.persons.shares)
         return self.clipped_rows(rows, self.row_norm(bounds), self._point(theta), B, nonfinite)
@@ -229,7 +232,7 @@ class Term:
     @property
     def enforced(self) -> tuple[str, ...]:
         """What is enforced of labels and weights, in words."""
-        cut = any(leaf.is_label for leaf in self.rows.leaves)
+        cut = self.sign is not None or any(leaf.is_label for leaf in self.rows.leaves)
         return (*([", and its label to [−1, 1]"] if cut else []), *self.rows.beside.enforced)
 
 

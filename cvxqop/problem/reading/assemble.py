@@ -77,6 +77,8 @@ class Assembled:
         The row of the first output on θ.
     terms, labels : tuple
         The loss terms, and the linear terms that are their labels, as they were written.
+    sign : LabelLeaf, optional
+        The listed array that multiplies the whole row, and is to be cut to ±1.
     """
 
     rows: AffineRows
@@ -86,6 +88,7 @@ class Assembled:
     row: tuple[Piece, ...]
     terms: tuple[LossTerm, ...]
     labels: tuple[LinearTerm, ...]
+    sign: LabelLeaf | None
 
 
 def assemble(
@@ -200,14 +203,10 @@ class _Group:
             numbers.append(
                 [[replace(p, g=p.g / s) for p in own.values() if is_offset(p)] for own in columns]
             )
-        linear, outputs = list(self.row.values()), None
+        linear, outputs, sign = list(self.row.values()), None, self._sign()
         if self.layout is None:
             labels = self._labels(self.linear) if self.linear else None
             offsets = [own for (own,) in numbers]
-            label = self._label()
-            if label is not None and any(p.with_label(label).label_only for p in linear):
-                linear = [piece.with_label(label) for piece in linear]
-                offsets = [[piece.with_label(label) for piece in own] for own in offsets]
             beside = Beside(labels, tuple(self._weights))
             rows = AffineRows(linear, offsets, self._n, dimension, beside)
         else:
@@ -216,23 +215,27 @@ class _Group:
             outputs = Outputs(self.layout, labelled)
             shape = (len(self.layout), outputs.count)
             rows = OutputRows(linear, stacked_numbers(own), self._n, *shape)
+        bounded = linear if sign is None else [piece.with_label(sign) for piece in linear]
         return Assembled(
             rows,
             tuple(losses),
-            row_parts(linear, outer, self._n, rows.dimension),
+            row_parts(bounded, outer, self._n, rows.dimension),
             outputs,
             tuple(self.base[0].values()),
             tuple(self.terms),
             tuple(self.linear),
+            sign,
         )
 
-    def _label(self) -> LabelLeaf | None:
+    def _sign(self) -> LabelLeaf | None:
         """The labels ±1 that a whole row is multiplied with, a public part of it included."""
-        leaf = sign_of(self.row)
+        leaf = None if self.layout is not None else sign_of(self.row)
         pairs = zip(self.terms, self._columns, strict=True)
-        if leaf is None or not all(takes_signs(*own, self._data) for own in pairs):
+        if leaf is None or leaf.is_label or not all(takes_signs(*own, self._data) for own in pairs):
             return None
-        return LabelLeaf(leaf.array, leaf.key, leaf.private, leaf.name)
+        label = LabelLeaf(leaf.array, leaf.key, leaf.private, leaf.name)
+        public = any(piece.with_label(label).label_only for piece in self.row.values())
+        return label if public else None
 
     def _probabilities(self, offsets: Sequence[Sequence[Piece]]) -> list[list[Piece]]:
         """The labels of a multinomial loss, which has no offset."""

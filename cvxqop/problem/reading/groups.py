@@ -43,4 +43,5 @@ def term_of(group: Assembled, dimension: int, dropped: bool, persons: Persons | 
         outputs=outputs,
         dimension=dimension,
         persons=persons,
+        sign=group.sign,
     )

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from cvxqop._blocks import canonical, is_sparse, scale_rows
 from cvxqop.problem.records.beside import Beside, Labels
-from cvxqop.problem.records.pieces import Leaf, Piece
+from cvxqop.problem.records.pieces import LabelLeaf, Leaf, Piece
 from cvxqop.problem.records.right import Right
 from cvxqop.problem.records.sums import Summed
 
@@ -53,6 +53,9 @@ class Rows(Protocol):
     @property
     def leaves(self) -> list[Leaf]:
         """Every array that is read, once each."""
+
+    def with_label(self, label: LabelLeaf) -> Rows:
+        """The same rows, in which an array is read as labels."""
 
     def over(self, arrays: Mapping[Any, Any], start: int, stop: int) -> Rows:
         """The records start…stop, in other arrays, which hold these records alone."""
@@ -140,6 +143,12 @@ class AffineRows(Summed):
         linear = list(map(change, self._linear))
         offsets = [list(map(change, group)) for group in self._offsets]
         return AffineRows(linear, offsets, n, self.dimension, self.beside.made(change))
+
+    def with_label(self, label: LabelLeaf) -> AffineRows:
+        """The same rows with ``label`` in the place of the leaf of its key."""
+        linear = [piece.with_label(label) for piece in self._linear]
+        offsets = [[piece.with_label(label) for piece in group] for group in self._offsets]
+        return AffineRows(linear, offsets, self.n, self.dimension, self.beside)
 
     def with_beside(self, beside: Beside) -> AffineRows:
         """The same rows with other labels and weights."""
