@@ -83,7 +83,9 @@ def assumptions_of(
         )
     sentences += _paper_assumption(settings, constants)
     sentences.append(
-        f"The {'bounds' if erm.loss.clipped else 'declared bounds'}, the anchor, the radius, the "
+        f"The {'bounds' if erm.loss.clipped else 'declared bounds'}, "
+        f"{'' if settings.class_weight is None else 'the weights of the classes, '}"
+        "the anchor, the radius, the "
         "regulariser, the constraints and the choice of mechanism were fixed without looking at "
         "the private data."
     )

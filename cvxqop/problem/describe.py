@@ -57,6 +57,7 @@ def _recognised_lines(erm: ERM, loss: RecognisedLoss) -> list[str]:
             else "    private numbers times the argument, cut to Bounds(offset=…)"
         )
     for term in loss.terms:
+        lines += [f"  {text[6:]}" for text in term.enforced if "class" in text]
         lines += _output_lines(term)
     lines.append(f"Rows: n = {loss.n} records, D = {erm.dimension}")
     if erm.persons is not None:

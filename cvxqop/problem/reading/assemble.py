@@ -33,7 +33,6 @@ from cvxqop.problem.reading.labels import (
     check_signs,
     read_labels,
     read_votes,
-    sign_of,
     takes_signs,
 )
 from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
@@ -42,7 +41,7 @@ from cvxqop.problem.reading.terms import TermReader
 from cvxqop.problem.reading.weights import private_weights
 from cvxqop.problem.records.beside import Beside, Labels, Weights
 from cvxqop.problem.records.outputs import OutputRows, Outputs, stacked_numbers
-from cvxqop.problem.records.pieces import LabelLeaf, Piece, times
+from cvxqop.problem.records.pieces import LabelLeaf, Piece, sign_of, times
 from cvxqop.problem.records.rows import AffineRows
 
 __all__ = ["Assembled", "assemble"]
@@ -229,7 +228,7 @@ class _Group:
 
     def _sign(self) -> LabelLeaf | None:
         """The labels ±1 that a whole row is multiplied with, a public part of it included."""
-        leaf = None if self.layout is not None else sign_of(self.row)
+        leaf = None if self.layout is not None else sign_of(self.row.values())
         pairs = zip(self.terms, self._columns, strict=True)
         if leaf is None or leaf.is_label or not all(takes_signs(*own, self._data) for own in pairs):
             return None

@@ -31,7 +31,6 @@ from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
 from cvxqop.problem.records.beside import Labels
 from cvxqop.problem.records.pieces import (
     Column,
-    Leaf,
     Piece,
     Pieces,
     linear_part,
@@ -40,7 +39,7 @@ from cvxqop.problem.records.pieces import (
     total,
 )
 
-__all__ = ["check_signs", "read_labels", "read_votes", "sign_of", "takes_signs"]
+__all__ = ["check_signs", "read_labels", "read_votes", "takes_signs"]
 
 Text = Callable[[Any], str]
 
@@ -84,22 +83,6 @@ def _has_rows(node: Any) -> bool:
     """Whether a variable meets an array in a node."""
     arrays = (_cvxpy.kind(leaf) != "variable" and leaf.ndim > 0 for leaf in _cvxpy.leaves(node))
     return _cvxpy.has_variables(node) and any(arrays)
-
-
-def sign_of(row: Pieces) -> Leaf | None:
-    """The listed array that multiplies a whole row, y of multiply(y, X @ w + b); None where there
-    is none, or more than one."""
-    found: list[Leaf] = []
-    for number, piece in enumerate(row.values()):
-        keys = Counter(leaf.key for leaf in piece.leaves)
-        own = [
-            column.leaf
-            for column in piece.columns
-            if column.leaf.private and column.leaf.width == 1 and keys[column.leaf.key] == 1
-        ]
-        known = {leaf.key for leaf in own}
-        found = own if number == 0 else [leaf for leaf in found if leaf.key in known]
-    return found[0] if len(found) == 1 else None
 
 
 def takes_signs(term: LossTerm, columns: Columns, data: PrivateData) -> bool:

@@ -5,7 +5,7 @@ Each is a function of its own record, cut to a public interval whatever the reco
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from cvxqop.problem.records.pieces import Leaf, Piece
 
-__all__ = ["Beside", "ClassWeights", "Labels", "Numbers", "Weights"]
+__all__ = ["Beside", "ClassWeights", "Labels", "Numbers", "Weights", "class_text"]
 
 Array = npt.NDArray[np.float64]
 Change = Callable[[Any], Any]
@@ -172,9 +172,8 @@ class Beside:
             if own is not None
         ]
         if self.classes is not None:
-            said.append(
-                f", and its loss has the weight of its class, at most {self.classes.high:g}"
-            )
+            pairs = zip(self.classes.classes, self.classes.weights, strict=True)
+            said.append(class_text(tuple(pairs)))
         return tuple(said)
 
     def made(self, change: Callable[[Piece], Piece]) -> Beside:
@@ -214,6 +213,12 @@ class Beside:
             for own in (self.labels, *self.weights, self.classes)
         )
         return Beside(labels, tuple(weights), classes)
+
+
+def class_text(weights: Sequence[tuple[float, float]]) -> str:
+    """The weights of classes, in words."""
+    pairs = ", ".join(f"{label:g}: {weight:g}" for label, weight in weights)
+    return f", and its loss multiplied by the public weight of its class ({pairs})"
 
 
 def _cut(numbers: Array, low: Array | float, high: Array | float) -> Array:

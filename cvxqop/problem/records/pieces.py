@@ -9,6 +9,7 @@ with one piece for each *signature* (columns, array).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -30,6 +31,7 @@ __all__ = [
     "ZeroOneLeaf",
     "linear_part",
     "product",
+    "sign_of",
     "times",
     "total",
 ]
@@ -266,3 +268,19 @@ def _as_columns(piece: Piece) -> tuple[tuple[Column, ...], float]:
     if piece.matrix is None:
         return piece.columns, float(piece.g[0])
     return (*piece.columns, Column(piece.matrix, piece.g)), 1.0
+
+
+def sign_of(row: Iterable[Piece]) -> Leaf | None:
+    """The listed array that multiplies a whole row, y of multiply(y, X @ w + b); None where there
+    is none, or more than one."""
+    found: list[Leaf] = []
+    for number, piece in enumerate(row):
+        keys = Counter(leaf.key for leaf in piece.leaves)
+        own = [
+            column.leaf
+            for column in piece.columns
+            if column.leaf.private and column.leaf.width == 1 and keys[column.leaf.key] == 1
+        ]
+        known = {leaf.key for leaf in own}
+        found = own if number == 0 else [leaf for leaf in found if leaf.key in known]
+    return found[0] if len(found) == 1 else None

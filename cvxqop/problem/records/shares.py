@@ -98,13 +98,49 @@ class SharedRows(Summed):
         return (scale_rows(A, roots[:, 0]) if is_sparse(A) else A * roots), C * roots
 
 
-class WeightedRows(SharedRows):
-    """Clipped rows with the share as a last number of each record."""
+class WeightedRows(Summed):
+    """Clipped rows with labels, and a last number of each record: its share, times the weight of
+    its class.
+
+    Parameters
+    ----------
+    rows : Summed
+        Rows (n, p) and labels (n, k).
+    shares : Leaf, optional
+        (n, 1), between 0 and 1.
+    classes : tuple of float
+        k weights between 0 and 1, or none.
+    """
+
+    def __init__(self, rows: Summed, shares: Leaf | None, classes: tuple[float, ...] = ()) -> None:
+        self._rows, self._shares, self._classes = rows, shares, classes
+        self.n, self.dimension, self.terms = rows.n, rows.dimension, rows.terms
+        self.sparse = rows.sparse
+
+    @property
+    def edges(self) -> Array | None:
+        """Those of the rows."""
+        return self._rows.edges
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """Every array that is read."""
+        return [*self._rows.leaves, *([self._shares] if self._shares else [])]
+
+    def over(self, arrays: Mapping[Any, Any], start: int, stop: int) -> WeightedRows:
+        """The records start…stop, in other arrays, with their shares."""
+        shares = self._shares and self._shares.over(arrays)
+        return WeightedRows(self._rows.over(arrays, start, stop), shares, self._classes)
 
     def take(self, start: int, stop: int) -> tuple[Any, Array]:
-        """Rows, and numbers followed by the share."""
+        """Rows, and numbers followed by the weight."""
         A, C = self._rows.take(start, stop)
-        return A, np.column_stack([C, self._shares.take(start, stop)])
+        weights = np.ones(stop - start)
+        if self._classes:
+            weights = np.array(self._classes)[np.argmax(C, axis=1)]
+        if self._shares is not None:
+            weights = weights * self._shares.take(start, stop)[:, 0]
+        return A, np.column_stack([C, weights])
 
 
 def _lost(shares: Leaf, start: int, stop: int) -> npt.NDArray[np.bool_]:
