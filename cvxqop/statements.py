@@ -161,6 +161,14 @@ def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str
                 f"the noise is predicted to cost as much as returning the anchor would, with {n} "
                 f"{whose} and a distance of {radius:.3g} to cover"
             )
+    alone = None if settings.bounds is None else erm.loss.features_alone(settings.bounds)
+    if alone is not None:
+        stated, R = settings.bounds.row_norm, erm.loss.row_norm(settings.bounds)
+        warnings.append(
+            f"row_norm={stated:g} looks like the norm of features and the 1 of an intercept, which "
+            f"the library adds, to ‖a‖ ≤ {R:g}: row_norm={alone:g} bounds the features alone, and "
+            "takes less noise"
+        )
     if settings.epsilon >= 100.0 and isinstance(mechanism, CalibratedWishart) and not floor:
         warnings.append(
             f"the Wishart ridge never falls below the curvature L = {smoothness:.3g} of one record,"

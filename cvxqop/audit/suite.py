@@ -23,6 +23,7 @@ from cvxqop.audit.persons import person_rows
 from cvxqop.audit.public_data import public_rows
 from cvxqop.audit.row import Row
 from cvxqop.audit.sampling import LowerBound, lower_bound
+from cvxqop.audit.weights import weight_rows
 from cvxqop.audit.wide import wide_rows
 from cvxqop.privacy.gaussian.options import Gaussian
 from cvxqop.privacy.linear.options import Linear
@@ -96,6 +97,7 @@ def _table() -> Iterator[Row]:
         yield from wide_rows(adjacency)
         yield from public_rows(adjacency)
         yield from person_rows(adjacency)
+        yield from weight_rows(adjacency)
 
 
 def audit(row: Row, *, draws: int, risk: float, seed: int | None = None) -> Finding:

@@ -20,7 +20,7 @@ from cvxqop.problem.losses.recognised import RecognisedLoss
 from cvxqop.problem.losses.scalar import logistic
 from cvxqop.problem.losses.terms import MarginTerm, Term
 from cvxqop.problem.records.beside import ClassWeights
-from cvxqop.problem.records.pieces import Column, Leaf, Piece, ZeroOneLeaf, sign_of
+from cvxqop.problem.records.pieces import Column, Leaf, Piece, ZeroOneLeaf, signs_of
 
 __all__ = ["weighed"]
 
@@ -71,7 +71,7 @@ def _labels(term: Term) -> tuple[Leaf | None, Classes]:
     if not isinstance(term, MarginTerm):
         return None, ()
     if beside.labels is None:
-        leaf = sign_of(rows.pieces)
+        leaf = next(iter(signs_of(rows.pieces)), None)  # of two, a feature is the inner one
         return leaf, (0.0, 1.0) if isinstance(leaf, ZeroOneLeaf) else (-1.0, 1.0)
     weights = {leaf.key for own in beside.weights if own for p in own.pieces for leaf in p.leaves}
     leaves = [leaf for piece in beside.labels.pieces for leaf in piece.leaves if leaf.private]

@@ -41,7 +41,7 @@ from cvxqop.problem.reading.terms import TermReader
 from cvxqop.problem.reading.weights import private_weights
 from cvxqop.problem.records.beside import Beside, Labels, Weights
 from cvxqop.problem.records.outputs import OutputRows, Outputs, stacked_numbers
-from cvxqop.problem.records.pieces import LabelLeaf, Piece, sign_of, times
+from cvxqop.problem.records.pieces import LabelLeaf, Piece, signs_of, times
 from cvxqop.problem.records.rows import AffineRows
 
 __all__ = ["Assembled", "assemble"]
@@ -228,13 +228,18 @@ class _Group:
 
     def _sign(self) -> LabelLeaf | None:
         """The labels ±1 that a whole row is multiplied with, a public part of it included."""
-        leaf = None if self.layout is not None else sign_of(self.row.values())
+        leaves = [] if self.layout is not None else signs_of(self.row.values())
         pairs = zip(self.terms, self._columns, strict=True)
-        if leaf is None or leaf.is_label or not all(takes_signs(*own, self._data) for own in pairs):
+        if (
+            len(leaves) != 1
+            or leaves[0].is_label
+            or not all(takes_signs(*own, self._data) for own in pairs)
+        ):
             return None
+        (leaf,) = leaves
         label = LabelLeaf(leaf.array, leaf.key, leaf.private, leaf.name)
         public = any(piece.with_label(label).label_only for piece in self.row.values())
-        return label if public else None
+        return label if public and not leaf.is_label else None
 
     def _probabilities(self, offsets: Sequence[Sequence[Piece]]) -> list[list[Piece]]:
         """The labels of a multinomial loss, which has no offset."""

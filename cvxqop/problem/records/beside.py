@@ -173,7 +173,8 @@ class Beside:
         ]
         if self.classes is not None:
             pairs = zip(self.classes.classes, self.classes.weights, strict=True)
-            said.append(class_text(tuple(pairs)))
+            names = [leaf.name for piece in self.classes.pieces for leaf in piece.leaves]
+            said.append(class_text(tuple(pairs), f", by {names[0]}"))
         return tuple(said)
 
     def made(self, change: Callable[[Piece], Piece]) -> Beside:
@@ -215,10 +216,10 @@ class Beside:
         return Beside(labels, tuple(weights), classes)
 
 
-def class_text(weights: Sequence[tuple[float, float]]) -> str:
+def class_text(weights: Sequence[tuple[float, float]], label: str = "") -> str:
     """The weights of classes, in words."""
-    pairs = ", ".join(f"{label:g}: {weight:g}" for label, weight in weights)
-    return f", and its loss multiplied by the public weight of its class ({pairs})"
+    pairs = ", ".join(f"{own:g}: {weight:g}" for own, weight in weights)
+    return f", and its loss multiplied by the public weight of its class ({pairs}{label})"
 
 
 def _cut(numbers: Array, low: Array | float, high: Array | float) -> Array:

@@ -31,7 +31,7 @@ __all__ = [
     "ZeroOneLeaf",
     "linear_part",
     "product",
-    "sign_of",
+    "signs_of",
     "times",
     "total",
 ]
@@ -270,9 +270,9 @@ def _as_columns(piece: Piece) -> tuple[tuple[Column, ...], float]:
     return (*piece.columns, Column(piece.matrix, piece.g)), 1.0
 
 
-def sign_of(row: Iterable[Piece]) -> Leaf | None:
-    """The listed array that multiplies a whole row, y of multiply(y, X @ w + b); None where there
-    is none, or more than one."""
+def signs_of(row: Iterable[Piece]) -> list[Leaf]:
+    """The listed arrays that multiply a whole row, such as y of multiply(y, X @ w + b), outermost
+    first."""
     found: list[Leaf] = []
     for number, piece in enumerate(row):
         keys = Counter(leaf.key for leaf in piece.leaves)
@@ -283,4 +283,4 @@ def sign_of(row: Iterable[Piece]) -> Leaf | None:
         ]
         known = {leaf.key for leaf in own}
         found = own if number == 0 else [leaf for leaf in found if leaf.key in known]
-    return found[0] if len(found) == 1 else None
+    return found
