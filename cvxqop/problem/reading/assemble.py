@@ -239,7 +239,7 @@ class _Group:
         (leaf,) = leaves
         label = LabelLeaf(leaf.array, leaf.key, leaf.private, leaf.name)
         public = any(piece.with_label(label).label_only for piece in self.row.values())
-        return label if public and not leaf.is_label else None
+        return label if public else None
 
     def _probabilities(self, offsets: Sequence[Sequence[Piece]]) -> list[list[Piece]]:
         """The labels of a multinomial loss, which has no offset."""

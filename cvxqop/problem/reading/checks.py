@@ -32,6 +32,11 @@ _KEPT_ATTRIBUTES = ("nonneg", "nonpos", "pos", "neg", "bounds")
 
 Text = Callable[[Any], str]
 
+_CONTRACTS = (
+    "sums a matrix of variables along an axis that may be as long as there are records, which is "
+    "private under add_remove and with persons. List the array, or the variable, in public=[…]"
+)
+
 
 def check_leaves(roots: Sequence[Any]) -> None:
     """Variables are real and continuous, parameters have values, arrays are real, powers are to
@@ -145,9 +150,28 @@ def check_arguments(
                 _refuse(node, written, refusals.in_arguments(_names(node.args, data)), text)
             if kind in ("vstack", "hstack", "concatenate") and data.contains(node):
                 _refuse(node, written, refusals.stacked(kind), text)
+            if data.count_is_private and _contracts(node, data):
+                _refuse(node, written, _CONTRACTS, text)
             entrywise = kind in ("add", "multiply", "divide")
             if data.count_is_private and entrywise and _broadcasts(node, data):
                 _refuse(node, written, f"{refusals.BROADCAST}; {refusals.SHAPES}", text)
+
+
+def _contracts(node: Any, data: PrivateData) -> bool:
+    """Whether a matrix of variables is summed along an axis that may be as long as there are
+    records, so that the norm of a row would tell how many there are."""
+    if _cvxpy.kind(node) == "sum":
+        inner = node.args[0]
+        return inner.ndim == 2 and _cvxpy.has_variables(inner) and not data.has_listed(inner)
+    if _cvxpy.kind(node) != "matmul":
+        return False
+    left, right = node.args
+    for vector, other in ((left, right), (right, left)):
+        summed = vector.ndim == 1 or (vector is right and vector.shape[1] == 1)
+        if summed and other.ndim == 2 and _cvxpy.has_variables(other):
+            owners = [one.owner for one in data.unlisted]
+            return any(leaf is owner for leaf in _cvxpy.leaves(vector) for owner in owners)
+    return False
 
 
 def _names(nodes: Sequence[Any], data: PrivateData) -> str:

@@ -61,8 +61,8 @@ MEAN = (
 PUBLIC_WEIGHTS = (
     "has public weights, one a record; under add_remove and with persons the position of a record "
     "has no meaning. "
-    "Put the square roots of the weights inside the square and list them in private, write one "
-    'weight for all as a number and not as an array, or use adjacency="replace_one" without persons'
+    "List them in private, and state Bounds(row_norm=…, weight=2), write one weight for all as a "
+    'number and not as an array, or use adjacency="replace_one" without persons'
 )
 
 PUBLIC_ROWS = (
@@ -144,10 +144,9 @@ OPEN = {
         "state Bounds(row_norm=…, offset=…). Numbers beyond it are cut"
     ),
     "weight": (
-        "is weighted by private data, and there is no public bound on the weights: state "
-        "Bounds(row_norm=…, weight=2). Weights are cut to [0, weight], record by record. Weights "
-        "that follow from counts of labels change with every record: leave them out, and state "
-        "class_weight={-1: 1.0, 1: 2.0}, public weights of the classes"
+        "is weighted by private data, without a public bound: state Bounds(row_norm=…, weight=2). "
+        "Weights are cut to [0, weight]. Weights from counts of labels change with every record: "
+        "leave them out, and state public class_weight={-1: 1.0, 1: 2.0}"
     ),
 }
 
@@ -254,9 +253,8 @@ def stacked(kind: str) -> str:
 def divided(names: str) -> str:
     """Reason for a private divisor; ``names`` are the arrays'."""
     return (
-        f"is divided by private data ({names}). Multiply by a private weight instead: list the "
-        "array of reciprocals, r = 1 / z, write sum(multiply(r, square(X @ w - y))), and state "
-        "Bounds(row_norm=…, weight=…)"
+        f"is divided by private data ({names}). List the reciprocals and multiply by them, as by "
+        "private weights: sum(multiply(r, square(X @ w - y))), Bounds(row_norm=…, weight=2)"
     )
 
 
