@@ -38,7 +38,7 @@ from cvxqop.problem.reading.labels import (
 from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
 from cvxqop.problem.reading.public import Stacking, record_count
 from cvxqop.problem.reading.terms import TermReader
-from cvxqop.problem.reading.weights import private_weights
+from cvxqop.problem.reading.weights import ONE_WEIGHT, private_weights
 from cvxqop.problem.records.beside import Beside, Labels, Weights
 from cvxqop.problem.records.outputs import OutputRows, Outputs, stacked_numbers
 from cvxqop.problem.records.pieces import LabelLeaf, Piece, signs_of, times
@@ -167,7 +167,10 @@ class _Group:
 
     def _weighed(self, term: LossTerm) -> LossTerm:
         """The term with its private weights in the units of the listed arrays, which are kept."""
-        unit, own = private_weights(self._affine.read_product(term.private, term.written))
+        pieces = self._affine.read_product(term.private, term.written)
+        if term.private and (self._data.dropped or sum(p.private for p in pieces.values()) > 1):
+            _refuse(term, self._text, ONE_WEIGHT)
+        unit, own = private_weights(pieces)
         if unit < 0.0:
             _refuse(term, self._text, "has a negative weight, so that it is not convex")
         self._weights.append(own if term.private else None)

@@ -128,7 +128,8 @@ def check_counts(counts: Sequence[tuple[int | None, Any]], text: Text) -> None:
         if count != n:
             raise ProblemError(
                 f"The private terms {text(first)} and {text(written)} run over different numbers "
-                "of records. Every term must have one entry for each record."
+                "of records. Every term must have one entry for each record. Classes are weighed "
+                "by a public class_weight={-1: 1, 1: 2}, not by subsets such as X[y == 1]."
             )
 
 

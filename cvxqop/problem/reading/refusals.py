@@ -146,7 +146,7 @@ OPEN = {
     "weight": (
         "is weighted by private data, without a public bound: state Bounds(row_norm=…, weight=2). "
         "Weights are cut to [0, weight]. Weights from counts of labels change with every record: "
-        "leave them out, and state public class_weight={-1: 1.0, 1: 2.0}"
+        "leave them out, and state public class_weight={-1: 1, 1: 2}"
     ),
 }
 

@@ -13,9 +13,15 @@ from cvxqop.problem.reading.columns import CONSTANT
 from cvxqop.problem.records.beside import Weights
 from cvxqop.problem.records.pieces import Pieces, times
 
-__all__ = ["Weight", "private_weights", "scale_statement", "weight_ratio"]
+__all__ = ["ONE_WEIGHT", "Weight", "private_weights", "scale_statement", "weight_ratio"]
 
 Array = npt.NDArray[np.float64]
+
+ONE_WEIGHT = (
+    "has private weights that add up several arrays, or might, because an array is listed that "
+    "does not occur and CVXPY leaves out sums with zeros. Compute the weights in NumPy, list that "
+    "array, and list no other than those of the problem"
+)
 
 _PLAIN = (0.25, 0.5, 1.0, 2.0, 4.0)
 
