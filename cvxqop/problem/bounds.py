@@ -31,9 +31,11 @@ class Bounds:
     Parameters
     ----------
     row_norm : float
-        Bound on the Euclidean norm of the private part of a record's row, in units of the listed
-        arrays. Public factors around them, and public columns (an intercept's 1), are applied by
-        the library: 5 * (X @ w) has rows up to 5 row_norm. Of X @ (M @ w) it bounds a row of XM.
+        Bound on the Euclidean norm of the features of a record: of the listed arrays in its row
+        together, each once, in their units. What stands around them is applied by the library:
+        public factors (5 * (X @ w) has rows up to 5 row_norm), public matrices (X @ (M @ w): times
+        the spectral norm of M), public columns and the 1 of an intercept, and labels, which are
+        cut to ±1: the row of multiply(y, X @ w + b) is up to √(row_norm² + 1).
     offset : float, optional
         Bound on |a'θ0 + c|, the argument of φ at the anchor θ0 (with θ0 = 0: on the target), in
         units of the target; a public factor around the whole argument, such as the 10 of
