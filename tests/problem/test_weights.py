@@ -1,5 +1,7 @@
 """Private weights and weights of classes: how they are read, bounded and cut, record by record."""
 
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from cvxqop.problem.losses.class_weights import weighed
 from cvxqop.problem.losses.open_loss import settle
 from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.reading.analysis import read
+from cvxqop.problem.records.beside import Labels
 
 pytestmark = pytest.mark.blas
 
@@ -116,6 +119,23 @@ def test_two_weights_on_one_row_are_one_number_a_record(name):
     np.testing.assert_allclose(gradient(own, bounds), expected, rtol=1e-6, atol=1e-9)
 
 
+def test_where_records_with_weights_are_rows_with_one_curvature():
+    """√w (a, c) is one where all that a record adds vanishes with its weight (theory §10)."""
+    both = cp.sum_squares(CX @ w) + cp.sum(cp.multiply(CW, cp.square(CX @ w - CY)))
+    for loss, private in (
+        READ["squared"][:2],
+        (cp.sum(cp.multiply(1 + CW, cp.square(CX @ w - CY))), [CX, CY, CW]),
+        (both, [CX, CY, CW]),
+    ):
+        own = settled(loss, private)
+        assert own.constants(BOUNDS).one_row
+    term = own.terms[0]
+    labels = Labels(term.rows.beside.weights[1].pieces, -1.0, 1.0, 1.0)
+    tilted = replace(term, rows=term.rows.with_beside(replace(term.rows.beside, labels=labels)))
+    assert tilted.quadratic
+    assert not tilted.constants(BOUNDS).one_row
+
+
 def test_constants_count_the_weight():
     for name, plain in (
         ("squared", cp.sum_squares(X @ w - Y)),
@@ -189,6 +209,19 @@ def test_labels_are_cut_to_the_weight_of_their_record():
     np.testing.assert_allclose(gradient(settled(loss, [CX, CM, wild], bounds), bounds), expected)
 
 
+def test_an_array_of_zeros_that_cvxpy_leaves_out_decides_nothing():
+    """Nor does a listed array that does not occur, or one that holds the numbers of another."""
+    found = []
+    for other in (M, np.zeros(N)):
+        loss = cp.sum(cp.multiply(CW + cp.Constant(other), cp.square(CX @ w - CY)))
+        own = settled(loss, [CX, CY, CW, other])
+        found.append(own.constants(BOUNDS))
+    loss = cp.sum(cp.multiply(CW, cp.square(CX @ w - CY)))
+    found.append(settled(loss, [CX, CY, CW, W.copy()]).constants(BOUNDS))
+    found.append(settled(loss, [CX, CY, CW, M]).constants(BOUNDS))
+    assert all(one == found[0] for one in found)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_weight_that_is_not_finite(bad):
     weights = W.copy()
@@ -218,10 +251,7 @@ REFUSED = {
         cp.sum(cp.multiply(-CW, cp.square(X @ w - Y))), [X, Y, CW], {}, "negative weight",
     ),
     "a sum of two": (
-        cp.sum(cp.multiply(CW + CM, cp.square(X @ w - Y))), [X, Y, CW, CM], {}, "in NumPy",
-    ),
-    "an array beside": (
-        cp.sum(cp.multiply(W, cp.square(X @ w - Y))), [X, Y, W, M], {}, "does not occur",
+        cp.sum(cp.multiply(2 * CW + CM, cp.square(X @ w - Y))), [X, Y, CW, CM], {}, "in NumPy",
     ),
     "a function": (
         cp.sum(cp.multiply(cp.exp(CW), cp.square(X @ w - Y))), [X, Y, CW], {}, "may combine",
@@ -343,3 +373,12 @@ def test_an_array_that_multiplies_a_row_with_an_intercept_is_cut_where_it_is_a_l
             expected = np.column_stack([X, np.ones(N)])
             np.testing.assert_allclose(np.abs(A), np.abs(expected))
             assert ", and its label to [−1, 1]" in term.enforced
+
+
+def test_a_target_that_labels_multiply_is_refused_where_it_may_be_a_scale():
+    t, y = cp.Constant(Y), cp.Constant(2.0 * SIGNS)
+    scaled = cp.multiply(y, CX @ w + b - t)
+    with pytest.raises(ProblemError, match="may be a scale and not a label"):
+        read(cp.Problem(cp.Minimize(cp.sum(cp.exp(scaled)))), [CX, t, y], losses="any")
+    for loss in (cp.sum(cp.logistic(scaled)), cp.sum_squares(scaled)):
+        read(cp.Problem(cp.Minimize(loss)), [CX, t, y])

@@ -83,6 +83,16 @@ class Term:
         """None: a record may have curvature along every direction."""
         return None
 
+    @property
+    def _squares(self) -> bool:
+        """Whether every loss is ½κt², but for a constant."""
+        return self.quadratic and self.vanishing
+
+    @property
+    def prediction_curvature(self) -> float:
+        """t² κ, with the public factor t around the whole argument."""
+        return self.row_parts.offset_factor**2 * self._curvature
+
     @cached_property
     def largest(self) -> list[float]:
         """The largest weight of a record, of each loss: public, times the bound on a private one,
@@ -136,6 +146,8 @@ class Term:
             quadratic=self.quadratic,
             row_norm=self.row_norm(bounds),
             gradient_range=1,
+            one_row=self._squares or not any(self.rows.beside.weights),
+            anchor_value=0.5 * self._curvature * (B or 0.0) ** 2 if self._squares else None,
         )
 
     def gradient_bound(

@@ -31,6 +31,7 @@ from cvxqop.problem.reading.columns import (
 from cvxqop.problem.reading.factors import outer_factor, row_parts
 from cvxqop.problem.reading.labels import (
     check_signs,
+    check_targets,
     read_labels,
     read_votes,
     takes_signs,
@@ -38,7 +39,7 @@ from cvxqop.problem.reading.labels import (
 from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
 from cvxqop.problem.reading.public import Stacking, record_count
 from cvxqop.problem.reading.terms import TermReader
-from cvxqop.problem.reading.weights import ONE_WEIGHT, private_weights
+from cvxqop.problem.reading.weights import ONE_WEIGHT, private_weights, sums_with_factors
 from cvxqop.problem.records.beside import Beside, Labels, Weights
 from cvxqop.problem.records.outputs import OutputRows, Outputs, stacked_numbers
 from cvxqop.problem.records.pieces import LabelLeaf, Piece, signs_of, times
@@ -168,7 +169,7 @@ class _Group:
     def _weighed(self, term: LossTerm) -> LossTerm:
         """The term with its private weights in the units of the listed arrays, which are kept."""
         pieces = self._affine.read_product(term.private, term.written)
-        if term.private and (self._data.dropped or sum(p.private for p in pieces.values()) > 1):
+        if sums_with_factors(pieces):
             _refuse(term, self._text, ONE_WEIGHT)
         unit, own = private_weights(pieces)
         if unit < 0.0:
@@ -232,17 +233,16 @@ class _Group:
     def _sign(self) -> LabelLeaf | None:
         """The labels ±1 that a whole row is multiplied with, a public part of it included."""
         leaves = [] if self.layout is not None else signs_of(self.row.values())
-        pairs = zip(self.terms, self._columns, strict=True)
-        if (
-            len(leaves) != 1
-            or leaves[0].is_label
-            or not all(takes_signs(*own, self._data) for own in pairs)
-        ):
+        pairs = list(zip(self.terms, self._columns, strict=True))
+        if len(leaves) != 1 or leaves[0].is_label or not all(takes_signs(*own) for own in pairs):
             return None
         (leaf,) = leaves
         label = LabelLeaf(leaf.array, leaf.key, leaf.private, leaf.name)
-        public = any(piece.with_label(label).label_only for piece in self.row.values())
-        return label if public else None
+        if not any(piece.with_label(label).label_only for piece in self.row.values()):
+            return None
+        for own in pairs:
+            check_targets(*own, label, self._text)
+        return label
 
     def _probabilities(self, offsets: Sequence[Sequence[Piece]]) -> list[list[Piece]]:
         """The labels of a multinomial loss, which has no offset."""

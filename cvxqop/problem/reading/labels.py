@@ -31,6 +31,7 @@ from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
 from cvxqop.problem.records.beside import Labels
 from cvxqop.problem.records.pieces import (
     Column,
+    Leaf,
     Piece,
     Pieces,
     linear_part,
@@ -39,7 +40,7 @@ from cvxqop.problem.records.pieces import (
     total,
 )
 
-__all__ = ["check_signs", "read_labels", "read_votes", "takes_signs"]
+__all__ = ["check_signs", "check_targets", "read_labels", "read_votes", "takes_signs"]
 
 Text = Callable[[Any], str]
 
@@ -85,20 +86,35 @@ def _has_rows(node: Any) -> bool:
     return _cvxpy.has_variables(node) and any(arrays)
 
 
-def takes_signs(term: LossTerm, columns: Columns, data: PrivateData) -> bool:
+def takes_signs(term: LossTerm, columns: Columns) -> bool:
     """Whether what multiplies the whole row of a loss is a label, ±1, and no weight.
 
     It is in logistic losses, and where there is a public number beside it, as in 1 − y t. Other
-    losses φ(s t) may have a weight s inside them: those with φ(s t) = s^p φ(t), even ones, and
-    those with a target that s multiplies as well. CVXPY leaves out a target of zeros, which must
-    not decide anything.
+    losses φ(s t) may have a weight s inside them: those with φ(s t) = s^p φ(t), and even ones.
+    Private targets decide nothing: CVXPY leaves one of zeros out.
     """
     (own,) = columns
     if term.loss is logistic or term.centre or (CONSTANT in own and np.any(own[CONSTANT].g)):
         return True
-    if data.dropped or any(map(is_offset, own.values())):
-        return False
     return isinstance(term.loss, ScalarLoss) and not (term.loss.even or _homogeneous(term.loss))
+
+
+def check_targets(term: LossTerm, columns: Columns, sign: Leaf, text: Text) -> None:
+    """Refuse a target that labels multiply, for then they may be a scale of the record.
+
+    Raises
+    ------
+    ProblemError
+        There is one, and the loss is not logistic.
+    """
+    (own,) = columns
+    targets = [piece for piece in own.values() if is_offset(piece) and not np.any(piece.G.data)]
+    if term.loss is not logistic and any(sign.key == one.key for p in targets for one in p.leaves):
+        raise ProblemError(
+            f"The private term {text(term.written)} multiplies by {sign.name} a target as well as "
+            "the row and the 1 of an intercept, so that it may be a scale and not a label. List "
+            "the products: (s X) @ w + s b - (s y), computed in NumPy."
+        ) from None
 
 
 def _homogeneous(loss: ScalarLoss) -> bool:

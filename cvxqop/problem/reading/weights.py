@@ -13,14 +13,20 @@ from cvxqop.problem.reading.columns import CONSTANT
 from cvxqop.problem.records.beside import Weights
 from cvxqop.problem.records.pieces import Pieces, times
 
-__all__ = ["ONE_WEIGHT", "Weight", "private_weights", "scale_statement", "weight_ratio"]
+__all__ = [
+    "ONE_WEIGHT",
+    "Weight",
+    "private_weights",
+    "scale_statement",
+    "sums_with_factors",
+    "weight_ratio",
+]
 
 Array = npt.NDArray[np.float64]
 
 ONE_WEIGHT = (
-    "has private weights that add up several arrays, or might, because an array is listed that "
-    "does not occur and CVXPY leaves out sums with zeros. Compute the weights in NumPy, list that "
-    "array, and list no other than those of the problem"
+    "has private weights that add up several arrays with factors. Compute the weights in NumPy, "
+    "and list that array"
 )
 
 _PLAIN = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -83,6 +89,16 @@ class Weight:
         if abs(scalar) in _PLAIN or scalar == 0.0 or text in self.scales:
             return self.scales
         return (*self.scales, text)
+
+
+def sums_with_factors(pieces: Pieces) -> bool:
+    """Whether private arrays are added with factors, so that a bound has no unit.
+
+    CVXPY leaves out an array of zeros that is added: sums without factors have the bound that each
+    of their arrays has alone, whatever they hold.
+    """
+    own = [piece for piece in pieces.values() if piece.private]
+    return len(own) > 1 and any(np.any(piece.g[piece.g != 0.0] != 1.0) for piece in own)
 
 
 def private_weights(pieces: Pieces) -> tuple[float, Weights]:
