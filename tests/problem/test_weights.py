@@ -1,6 +1,8 @@
 """Private weights and weights of classes: how they are read, bounded and cut, record by record."""
 
+import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import cvxpy as cp
 import numpy as np
@@ -382,3 +384,43 @@ def test_a_target_that_labels_multiply_is_refused_where_it_may_be_a_scale():
         read(cp.Problem(cp.Minimize(cp.sum(cp.exp(scaled)))), [CX, t, y], losses="any")
     for loss in (cp.sum(cp.logistic(scaled)), cp.sum_squares(scaled)):
         read(cp.Problem(cp.Minimize(loss)), [CX, t, y])
+
+
+COUNTED = {
+    "losses": lambda o: cp.sum(cp.multiply(o.c, cp.huber(o.t))),
+    "product": lambda o: o.c @ cp.huber(o.t),
+    "quadratic form": lambda o: cp.quad_form(o.t, cp.diag(o.c)),
+    "plus one": lambda o: cp.sum(cp.multiply(o.c + 1, cp.huber(o.t))),
+    "an intercept alone": lambda o: cp.sum(cp.multiply(o.c, cp.square(o.b - o.y))),
+    "a column": lambda o: cp.sum(cp.multiply(cp.reshape(o.c, (o.n, 1), order="F"), cp.huber(o.t))),
+    "a variable": lambda o: cp.sum(cp.multiply(o.c, cp.square(cp.Variable(o.n)))),
+    "a scalar": lambda o: cp.sum(cp.multiply(o.c, cp.square(o.b))),
+    "its sum": lambda o: cp.sum(cp.multiply(cp.sum(o.c), cp.huber(o.t))),
+    "its sum outside": lambda o: cp.sum(o.c) * cp.sum(cp.huber(o.t)),
+    "its first": lambda o: o.c[0] * cp.sum(cp.huber(o.t)),
+    "its norm": lambda o: cp.sum(cp.multiply(cp.norm(o.c) * np.ones(o.n), cp.huber(o.t))),
+    "its square": lambda o: cp.sum(cp.multiply(cp.square(o.c), cp.huber(o.t))),
+    "a glm_loss": lambda o: cp.sum(cp.multiply(o.c, glm_loss("squared", o.X.value, None, o.w))),
+}
+
+
+@pytest.mark.parametrize("form", COUNTED)
+def test_every_number_of_records_is_read_or_refused_alike(form):
+    """Where n is private; with one record a weight of a record and one for all look the same."""
+    found = set()
+    for n in (1, 2, 5):
+        own = np.random.default_rng(n)
+        o = SimpleNamespace(n=n, w=cp.Variable(2), b=cp.Variable())
+        o.X, o.y, o.c = map(cp.Constant, (own.random((n, 2)), own.random(n), own.random(n)))
+        o.t = o.X @ o.w - o.y
+        try:
+            erm = read(
+                cp.Problem(cp.Minimize(COUNTED[form](o))), [o.X, o.y, o.c],
+                adjacency="add_remove", losses="any",
+            )  # fmt: skip
+            (term,) = erm.loss.terms
+            words = repr((term.row_parts, [w.shift for w in term.rows.beside.weights], erm.texts))
+        except ProblemError as error:
+            words = str(error)
+        found.add(re.sub(r"var\d+", "var", words))
+    assert len(found) == 1, found

@@ -50,10 +50,12 @@ class ScaleReader:
         left, right = node.args
         return (left, right) if not _cvxpy.has_variables(left) else (right, left)
 
-    def weighted(self, factor: Weight, constant: Any) -> Weight:
-        """``factor`` times an array with one weight a record, public or private."""
+    def weighted(self, factor: Weight, constant: Any, losses: Any) -> Weight:
+        """``factor`` times an array with one weight for each of the losses, public or private."""
         if not self._private.contains(constant):
             return factor.weighted(self._public(constant))
+        if self._private.count_is_private and _axes(constant) != _axes(losses):
+            self._refuse(f"{refusals.BROADCAST}; {refusals.SHAPES}")
         while _cvxpy.kind(constant) in ("neg", "multiply", "reshape", "transpose", "conj"):
             kind, scaled = _cvxpy.kind(constant), None
             if kind == "multiply":
@@ -106,3 +108,10 @@ class ScaleReader:
 
     def _refuse_private(self, constant: Any) -> NoReturn:
         self._refuse(refusals.divided(" and ".join(self._private.found_in(constant))))
+
+
+def _axes(node: Any) -> int:
+    """Axes of what was broadcast; of one record, CVXPY broadcasts nothing."""
+    while _cvxpy.kind(node) in ("promote", "broadcast"):
+        node = node.args[0]
+    return int(node.ndim)

@@ -119,8 +119,9 @@ class TermReader:
         elif kind == "matmul":
             self._weighted_sum(node, factor)
         elif kind == "quad_form" and _cvxpy.kind(node.args[1]) == "diag":
-            weights = self._scales.weighted(factor, node.args[1].args[0])
-            self._known(squared, weights, node.args[0], node)
+            vector, (weights,) = node.args[0], node.args[1].args
+            own = self._scales.weighted(factor, weights, weights)
+            self._known(squared, own, vector, node)
         elif node.size == 1 and kind in ("power", "huber", "logistic"):
             if node.ndim and self._private.count_is_private:
                 raise ProblemError(refusals.ARRAY)  # it would be of more records
@@ -252,7 +253,7 @@ class TermReader:
         return any(n is not None and factor.depends_on(n) for n in counts)
 
     def _weighted(self, constant: Any, other: Any, factor: Weight) -> None:
-        self._elementwise(other, self._scales.weighted(factor, constant))
+        self._elementwise(other, self._scales.weighted(factor, constant, other))
 
     def _weighted_sum(self, node: Any, factor: Weight) -> None:
         """weights @ (…): a public vector times one entry a record."""
