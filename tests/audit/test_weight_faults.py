@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cvxqop.audit.public_data import CLASSES, weight_rows
+from cvxqop.audit.public_data import PRIVATELY_WEIGHTED as WEIGHTED
 from cvxqop.audit.suite import audit
-from cvxqop.audit.weights import CLASSES, WEIGHTED, weight_rows
 from cvxqop.problem.records.beside import Beside, ClassWeights, Weights
 
 ROWS = [row for adjacency in ("replace_one", "add_remove") for row in weight_rows(adjacency)]

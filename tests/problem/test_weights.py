@@ -44,7 +44,7 @@ def refuse(lacks, number):
 def settled(loss, private, bounds=BOUNDS, classes=None, **options):
     """The private loss with public bounds on everything."""
     erm = weighed(read(cp.Problem(cp.Minimize(loss)), private, losses="any", **options), classes)
-    return settle(erm.loss, bounds, np.zeros(erm.dimension), None, 4.0, 0.5, refuse)[0]
+    return settle(erm.loss, bounds, np.zeros(erm.dimension), None, 4.0, 4.0, 0.5, refuse)[0]
 
 
 def gradient(loss, bounds=BOUNDS, theta=THETA, nonfinite="raise"):

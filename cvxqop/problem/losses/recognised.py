@@ -125,11 +125,19 @@ class RecognisedLoss:
         return one.of_person(self.persons.rows, self.dimension)
 
     def gradient_bound(
-        self, bounds: Bounds, anchor: Array, offset: float | None, distance: float
+        self,
+        bounds: Bounds,
+        anchor: Array,
+        offset: float | None,
+        distance: float,
+        *,
+        as_written: bool = False,
     ) -> float:
         """Σ G, of all rows of a person."""
         bounds_of = (
-            term.gradient_bound(bounds, anchor, self._cut(term, bounds, offset), distance)
+            term.gradient_bound(
+                bounds, anchor, self._cut(term, bounds, offset), distance, as_written=as_written
+            )
             for term in self.terms
         )
         return self._most * sum(bounds_of)

@@ -52,7 +52,7 @@ class Term:
     persons : Persons, optional
         Whose rows are whose, where a person has several.
     sign : LabelLeaf, optional
-        Labels that multiply the whole row, where they are to be cut to ±1.
+        Labels that multiply the whole row: to be cut to ±1.
     """
 
     rows: Rows
@@ -95,21 +95,21 @@ class Term:
 
     @cached_property
     def largest(self) -> list[float]:
-        """The largest weight of a record, of each loss: public, times the bound on a private one,
-        times the largest weight of a class."""
+        """Largest weight of each loss: public, times the bound on a private one and on a class."""
         own = self.rows.beside.largest(len(self.losses))
         return [_largest(weight) * W for (_, weight), W in zip(self.losses, own, strict=True)]
 
     @cached_property
     def _curvature(self) -> float:
         """Σ_j κ_j max_i w_ij."""
-        pairs = zip(self.largest, self.losses, strict=True)
-        return sum(w * float(loss.curvature) for w, (loss, _) in pairs)
+        kappa = [float(loss.curvature) for loss, _ in self.losses]
+        return sum(w * own for w, own in zip(self.largest, kappa, strict=True))
 
-    def _slope(self, bound: float) -> float:
+    def _slope(self, bound: float, as_written: bool = False) -> float:
         """Σ_j max_i w_ij sup |φ_j'(t)| over |t| ≤ bound."""
-        pairs = zip(self.largest, self.losses, strict=True)
-        return sum(w * float(loss.slope_bound(bound)) for w, (loss, _) in pairs)
+        name = "slope_as_written" if as_written else "slope_bound"
+        found = [getattr(own, name)(bound) for own, _ in self.losses]
+        return sum(w * float(own) for w, own in zip(self.largest, found, strict=True))
 
     def row_norm(self, bounds: Bounds) -> float:
         """R = sqrt((s row_norm)² + ‖public part‖²), in units of a, with the public factor s of the
@@ -151,14 +151,20 @@ class Term:
         )
 
     def gradient_bound(
-        self, bounds: Bounds, anchor: Array, offset: float | None, distance: float
+        self,
+        bounds: Bounds,
+        anchor: Array,
+        offset: float | None,
+        distance: float,
+        *,
+        as_written: bool = False,
     ) -> float:
         """G: the slope at arguments up to B + R ‖θ − θ0‖, times R."""
         R = self.row_norm(bounds)
         B = self.offset(bounds) if offset is None else offset
         if not self.has_offset and not np.any(anchor):
             B = 0.0
-        return R * self._slope((B or 0.0) + R * distance)
+        return R * self._slope((B or 0.0) + R * distance, as_written)
 
     def argument_bound(
         self, bounds: Bounds, anchor: Array, offset: float | None, distance: float
@@ -244,7 +250,7 @@ class Term:
     @property
     def enforced(self) -> tuple[str, ...]:
         """What is enforced of labels and weights, in words."""
-        cut = self.sign is not None or any(leaf.is_label for leaf in self.rows.leaves)
+        cut = self.sign or any(leaf.is_label for leaf in self.rows.leaves)
         return (*([", and its label to [−1, 1]"] if cut else []), *self.rows.beside.enforced)
 
 
@@ -259,9 +265,9 @@ class MarginTerm(Term):
         """As in `Term`; labels move the minimiser of each record."""
         return self.rows.beside.labels is None and super().vanishing
 
-    def _slope(self, bound: float) -> float:
+    def _slope(self, bound: float, as_written: bool = False) -> float:
         """As in `Term`, and what labels add that are no part of a logistic loss."""
-        return super()._slope(bound) + self.rows.beside.slope
+        return super()._slope(bound, as_written) + self.rows.beside.slope
 
     @property
     def _weighted(self) -> bool:
