@@ -20,6 +20,7 @@ from cvxqop.privacy.linear.options import Linear
 from cvxqop.problem.anchor import CommonMinimizer
 from cvxqop.problem.constant_columns import scaled
 from cvxqop.problem.erm import ERM
+from cvxqop.problem.losses.class_weights import weighed
 from cvxqop.problem.losses.declared import Declared
 from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.reading import analysis
@@ -47,7 +48,8 @@ def prepare(
             persons_of(settings.persons, settings.rows_per_person),
         )
         _cvxpy.claim_ids([problem.objective, *problem.constraints])
-        case, backend, candidates = choose(_scaled(settled(erm, settings), settings), settings)
+        erm = settled(weighed(erm, settings.class_weight), settings)
+        case, backend, candidates = choose(_scaled(erm, settings), settings)
         backend.check_ridge(erm, case.settings, case.mechanism.ridge)
     return case, backend, candidates
 
@@ -71,6 +73,7 @@ def prepare_loss(
         public=settings.public,
         adjacency=settings.adjacency,
         persons=people,
+        losses="any",
     )
     _cvxpy.claim_ids([expression])
     if not erm.quadratic:
@@ -87,13 +90,15 @@ def prepare_loss(
             public=settings.public,
             adjacency=settings.adjacency,
             persons=people,
+            losses="any",
         )
     if settings.perturbation != "auto" and isinstance(settings.mechanism, Linear):
         raise OptionError(
             "perturbation: the linear mechanism leaves the curvature of the data as it is, so that "
             "no quadratic form can be released. Use 'wishart' or 'gaussian' here."
         )
-    case, backend, _ = choose(_scaled(erm, settings), settings, releases_quadratic=True)
+    erm = _scaled(settled(weighed(erm, settings.class_weight), settings), settings)
+    case, backend, _ = choose(erm, settings, releases_quadratic=True)
     return case, backend
 
 

@@ -23,7 +23,7 @@ from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.erm import ERM
 from cvxqop.problem.losses.recognised import RecognisedLoss
 from cvxqop.problem.losses.terms import Term
-from cvxqop.problem.reading.assemble import row_parts
+from cvxqop.problem.reading.factors import row_parts
 from cvxqop.problem.records.pieces import Piece
 from cvxqop.problem.records.rows import AffineRows
 
@@ -93,8 +93,7 @@ def _scale(terms: Sequence[Term], bounds: Bounds, dimension: int) -> Array:
 def _asked(term: Term, bounds: Bounds) -> Array:
     """What suits the row (p,) of a term: −1 where T must be one, infinity where all is the same."""
     constants, features = np.zeros(term.rows.dimension), np.zeros(term.rows.dimension, dtype=bool)
-    assert isinstance(term.rows, AffineRows)
-    for piece in term.rows.pieces:
+    for piece in _bounded(term):
         if _constant(piece):
             constants[piece.G.indices] += np.abs(piece.G.data)
         else:
@@ -114,12 +113,19 @@ def _constant(piece: Piece) -> bool:
     return piece.matrix is None and all(column.leaf.is_label for column in piece.columns)
 
 
+def _bounded(term: Term) -> list[Piece]:
+    """The pieces of its row, a label that multiplies all of them as one."""
+    assert isinstance(term.rows, AffineRows)
+    label = term.sign
+    return [piece if label is None else piece.with_label(label) for piece in term.rows.pieces]
+
+
 def _with(term: Term, T: Array) -> Term:
     """The term with the rows Ta."""
     assert isinstance(term.rows, AffineRows)
-    rows = term.rows.times(T)
+    found = replace(term, rows=term.rows.times(T))
     outer = term.row_parts.offset_factor
-    return replace(term, rows=rows, row_parts=row_parts(rows.pieces, outer, rows.n, rows.dimension))
+    return replace(found, row_parts=row_parts(_bounded(found), outer, found.rows.n, len(T)))
 
 
 def _substituted(constraint: Any, where: dict[Any, Any]) -> Any:

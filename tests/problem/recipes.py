@@ -109,6 +109,7 @@ LOSSES: tuple[Any, ...] = (
     lambda o, e: cp.sum(cp.logistic(e)) - 0.5 * cp.sum(e),
     lambda o, e: cp.sum(cp.logistic(e)) - (o.y + 1) @ flat(e) / 2,
     lambda o, e: cp.sum(cp.square(e), axis=0) if e.ndim == 1 else cp.sum(cp.square(e)),
+    lambda o, e: cp.sum(cp.square(cp.pos(cp.pos(e) - 1))),
 )
 
 
@@ -127,7 +128,6 @@ TERMS: tuple[Recipe, ...] = (
     _glm("logistic", True, True),
     _glm("huber", True, True),
     lambda o: cp.sum_squares(o.X @ o.V - o.Y),
-    lambda o: 3 * cp.quad_form(o.w, cp.psd_wrap(o.X.T @ o.X)),
     lambda o: cp.norm(3 * (o.X @ o.V) + o.row - o.Y, "fro") ** 2 / 4,
     lambda o: cp.mean(cp.square(o.Y - o.X @ (2 * o.V) - np.ones((o.n, 1)) @ o.row)),
     lambda o: cp.sum(cp.square(o.X @ o.V + o.c)),
@@ -147,6 +147,7 @@ TERMS: tuple[Recipe, ...] = (
     lambda o: cp.sum_squares(cp.hstack([column(o.X @ o.w), column(o.Z @ o.v)])),
     lambda o: cp.sum_squares(cp.vstack([o.X @ o.w, o.X @ o.w])),
     lambda o: cp.sum_squares(cp.hstack([o.X @ o.w, o.Z @ o.v])),
+    lambda o: 3 * cp.quad_form(o.w, cp.psd_wrap(o.X.T @ o.X)),
 )
 
 # Public terms and sets; v and c occur in them whether or not the loss holds them.
@@ -202,7 +203,6 @@ NOT_A_LOSS: tuple[Any, ...] = (
     lambda o, e: cp.max(cp.square(e)),
     lambda o, e: cp.sum(cp.pos(e)),
     lambda o, e: cp.sum(cp.maximum(e, 0.5 * e)),
-    lambda o, e: cp.sum(cp.square(cp.pos(cp.pos(e) - 1))),
     lambda o, e: cp.sum(cp.exp(e)),
     lambda o, e: cp.log_sum_exp(e),
     lambda o, e: cp.sum(cp.kl_div(cp.exp(0), 1 + o.y**2)) + cp.sum(cp.exp(e)),

@@ -70,6 +70,14 @@ def test_labels_of_glm_loss():
     assert erm.loss.constants(UNIT).anchor_gradient == pytest.approx(0.5 * np.sqrt(17 / 16))
 
 
+def test_labels_that_multiply_the_row():
+    """In a margin loss they are ±1, and the 1 of the intercept is ±1; elsewhere it is private."""
+    w, b = plain()
+    erm = read(cp.sum(cp.logistic(-cp.multiply(Y, X @ w + b))))
+    assert erm.scale[-1] == 0.25
+    assert erm.loss.constants(UNIT).row_norm == pytest.approx(np.sqrt(17 / 16))
+
+
 def test_one_row_of_several_outputs():
     W, b = cp.Variable((D, 2)), cp.Variable((1, 2))
     Z = np.stack([Y, -Y], axis=1)

@@ -83,6 +83,7 @@ def read_expression(
     public: Sequence[Any] = (),
     adjacency: str = "replace_one",
     persons: Persons | None = None,
+    losses: str = "closed",
 ) -> ERM:
     """Read an expression that is a private loss and nothing else.
 
@@ -95,7 +96,7 @@ def read_expression(
         raise ProblemError(
             f"expression must be a CVXPY expression, not {type(expression).__name__}."
         )
-    erm = _read(expression, [], private, public, adjacency, persons)
+    erm = _read(expression, [], private, public, adjacency, persons, losses)
     if erm.regulariser is not None:
         raise ProblemError(
             f"The expression has public terms: {' + '.join(erm.texts.rest)}. Pass the private loss "
@@ -216,8 +217,9 @@ def _refuse_by_structure(reader: TermReader, data: PrivateData, text: Callable[[
 
     for term in reader.terms:
         with contextlib.suppress(ProblemError):
-            if not _cvxpy.holds_records(term.argument):
-                SeparableReader(data, refuse).read_rows(term.argument)
+            for node in (term.argument, *term.private):
+                if not _cvxpy.holds_records(node):
+                    SeparableReader(data, refuse).read_rows(node)
         for reason in reasons:
             if refusals.PUBLIC_ROWS not in reason:
                 kept = (refusals.PER_RECORD, refusals.of_shape(term.argument, hidden=True))

@@ -35,6 +35,11 @@ _KEPT_ATTRIBUTES = ("nonneg", "nonpos", "pos", "neg", "bounds")
 
 Text = Callable[[Any], str]
 
+_CONTRACTS = (
+    "sums a matrix of variables along an axis that may be as long as there are records, which is "
+    "private under add_remove and with persons. List the array, or the variable, in public=[…]"
+)
+
 
 def check_leaves(roots: Sequence[Any]) -> None:
     """Variables are real and continuous, parameters have values, arrays are real, powers are to
@@ -95,6 +100,7 @@ def common_count(terms: Sequence[LossTerm], data: PrivateData, text: Text) -> in
         outputs = outputs_of(term.argument, data.records)
         n = record_count(term.argument) if outputs is None else data.records
         counts.append((n, term.written))
+        counts += [(record_count(weights), term.written) for weights in term.private]
     check_counts(counts, text)
     return counts[0][0] or 0
 
@@ -106,8 +112,8 @@ def check_outputs(term: LossTerm, data: PrivateData, text: Text) -> None:
         if labelled:
             _refuse_term(term, refusals.of_shape(term.argument, data.count_is_private), text)
         return
-    if np.ndim(term.weight):
-        _refuse_term(term, "has public weights, one a record, and several outputs a record", text)
+    if np.ndim(term.weight) or term.private:
+        _refuse_term(term, "has weights, one a record, and several outputs a record", text)
     if not (labelled or term.loss.quadratic):
         _refuse_term(
             term,
@@ -138,7 +144,7 @@ def check_arguments(
     Decided on the structure and before any shape is looked at, so that it is decided alike for one
     record and for more.
     """
-    roots = [(term.argument, term.written) for term in terms]
+    roots = [(node, own.written) for own in terms for node in (own.argument, *own.private)]
     roots += [(factor, term.written) for term in linear for factor in term.factors]
     for root, written in roots:
         for node in _cvxpy.nodes(root):
@@ -147,9 +153,28 @@ def check_arguments(
                 _refuse(node, written, refusals.in_arguments(_names(node.args, data)), text)
             if kind in ("vstack", "hstack", "concatenate") and data.contains(node):
                 _refuse(node, written, refusals.stacked(kind), text)
+            if data.count_is_private and _contracts(node, data):
+                _refuse(node, written, _CONTRACTS, text)
             entrywise = kind in ("add", "multiply", "divide")
             if data.count_is_private and entrywise and _broadcasts(node, data):
                 _refuse(node, written, f"{refusals.BROADCAST}; {refusals.SHAPES}", text)
+
+
+def _contracts(node: Any, data: PrivateData) -> bool:
+    """Whether a matrix of variables is summed along an axis that may be as long as there are
+    records, so that the norm of a row would tell how many there are."""
+    if _cvxpy.kind(node) == "sum":
+        inner = node.args[0]
+        return inner.ndim == 2 and _cvxpy.has_variables(inner) and not data.has_listed(inner)
+    if _cvxpy.kind(node) != "matmul":
+        return False
+    left, right = node.args
+    for vector, other in ((left, right), (right, left)):
+        summed = vector.ndim == 1 or (vector is right and vector.shape[1] == 1)
+        if summed and other.ndim == 2 and _cvxpy.has_variables(other):
+            owners = [one.owner for one in data.unlisted]
+            return any(leaf is owner for leaf in _cvxpy.leaves(vector) for owner in owners)
+    return False
 
 
 def _names(nodes: Sequence[Any], data: PrivateData) -> str:

@@ -30,6 +30,7 @@ __all__ = [
     "UNKNOWN",
     "UNLISTED",
     "UNLISTED_COUNTED",
+    "divided",
     "in_arguments",
     "kinked",
     "of_atom",
@@ -38,7 +39,6 @@ __all__ = [
     "over_records",
     "refuse_open",
     "stacked",
-    "weights",
 ]
 
 ARRAY = "The objective is an array; it must be a number."
@@ -86,8 +86,8 @@ MEAN = (
 PUBLIC_WEIGHTS = (
     "has public weights, one a record; under add_remove and with persons the position of a record "
     "has no meaning. "
-    "Put the square roots of the weights inside the square and list them in private, write one "
-    'weight for all as a number and not as an array, or use adjacency="replace_one" without persons'
+    "List them in private, and state Bounds(row_norm=…, weight=2), write one weight for all as a "
+    'number and not as an array, or use adjacency="replace_one" without persons'
 )
 
 PUBLIC_ROWS = (
@@ -163,6 +163,11 @@ OPEN = {
     "labels": (
         "has private numbers times its argument, such as counts, and no public bound on them: "
         "state Bounds(row_norm=…, offset=…). Numbers beyond it are cut"
+    ),
+    "weight": (
+        "is weighted by private data, without a public bound: state Bounds(row_norm=…, weight=2). "
+        "Weights are cut to [0, weight]. Weights from counts of labels change with every record: "
+        "leave them out, and state public class_weight={-1: 1, 1: 2}"
     ),
 }
 
@@ -248,13 +253,11 @@ def stacked(kind: str) -> str:
     )
 
 
-def weights(names: str) -> str:
-    """Reason for private weights outside the square; ``names`` are the arrays'."""
+def divided(names: str) -> str:
+    """Reason for a private divisor; ``names`` are the arrays'."""
     return (
-        f"is weighted by private data ({names}). Put the square roots of the weights inside the "
-        "square, sum_squares(multiply(sqrt_weights, X @ w - y)), and list them in private: they "
-        "are then part of the clipped row. A loss that is no square takes no private weights: "
-        "leave them out. Weights that follow from counts, as of labels, depend on every record"
+        f"is divided by private data ({names}). List the reciprocals and multiply by them, as by "
+        "private weights: sum(multiply(r, square(X @ w - y))), Bounds(row_norm=…, weight=2)"
     )
 
 

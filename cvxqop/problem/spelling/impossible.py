@@ -98,7 +98,7 @@ IMPOSSIBLE = {
         "cp.sum_squares(X @ w - y)",
         where="X = np.vstack([X1, X2]) and y = np.concatenate([y1, y2]); of rows chosen by a "
         "label, write the label y, of 0 and 1, as a factor: cp.sum(cp.logistic(X @ w) - "
-        "cp.multiply(y, X @ w))",
+        "cp.multiply(y, X @ w)), or weigh classes by class_weight={-1: 1, 1: 2}",
     ),
 }
 """By name."""
