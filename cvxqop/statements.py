@@ -11,7 +11,7 @@ from cvxqop.privacy.linear.options import Linear
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.privacy.wishart.calibrated import CalibratedWishart
 from cvxqop.privacy.wishart.options import Wishart
-from cvxqop.problem.anchor import CommonMinimizer
+from cvxqop.problem.anchor import CommonMinimizer, resolve_anchor
 from cvxqop.problem.erm import ERM
 from cvxqop.problem.parts import Constants
 from cvxqop.settings import Settings
@@ -71,13 +71,7 @@ def assumptions_of(
     sentences.append(erm.loss.promise(constants, settings.bounds, anchored, cut))
     sentences += erm.replaced
     if isinstance(settings.mechanism, Linear) and settings.mechanism.clip is not None:
-        whose = "record" if erm.persons is None else "row"
-        sentences.append(
-            f"The gradient of every {whose} is clipped to norm "
-            f"ζ = {settings.mechanism.clip:g}: what is minimised is not the loss as written but "
-            "the one whose slope is cut to ±ζ/‖a‖ (for a squared loss Huber's), a bias that "
-            "neither more records nor a larger epsilon removes."
-        )
+        sentences.append(_clipped(erm, settings, constants, offset, settings.mechanism.clip))
     still = constants.anchor_gradient == 0.0  # no record has a gradient, and there are no stages
     if isinstance(settings.mechanism, Gaussian) and settings.mechanism.adaptive and not still:
         sentences.append(
@@ -93,7 +87,9 @@ def assumptions_of(
         )
     sentences += _paper_assumption(settings, constants)
     sentences.append(
-        f"The {'bounds' if erm.loss.clipped else 'declared bounds'}, the anchor, the radius, the "
+        f"The {'bounds' if erm.loss.clipped else 'declared bounds'}, "
+        f"{'' if settings.class_weight is None else 'the weights of the classes, '}"
+        "the anchor, the radius, the "
         "regulariser, the constraints and the choice of mechanism were fixed without looking at "
         "the private data."
     )
@@ -110,6 +106,30 @@ def assumptions_of(
         sentences.append("Known to everyone: " + "; ".join(erm.public_data) + ".")
     sentences.append(ROUNDING if touches_records else ON_GRID)
     return tuple(sentences)
+
+
+def _clipped(
+    erm: ERM, settings: Settings, constants: Constants, offset: float | None, clip: float | str
+) -> str:
+    """What a clip of the gradients changes: nothing within a radius that bounds them by it."""
+    whose = "record" if erm.persons is None else "row"
+    said = f"The gradient of every {whose} is clipped to norm ζ = {clip:g}"
+    anchor, _ = resolve_anchor(erm, settings.anchor, settings.bounds)
+    for as_written in (False, True):
+        near = erm.loss.gradient_bound(
+            settings.bounds, anchor, offset, settings.distance, as_written=as_written
+        )
+        if near is not None and near <= (constants.cuts or 1) * float(clip) * (1.0 + 1e-12):
+            where = " where its argument is in the range above" if as_written else ""
+            return (
+                f"{said}, which none exceeds within {settings.distance:g} of the anchor{where}: "
+                "beyond, the slope of the loss stays at ±ζ/‖a‖ where it would grow."
+            )
+    return (
+        f"{said}: what is minimised is not the loss as written but the one whose slope is cut to "
+        "±ζ/‖a‖ (for a squared loss Huber's), a bias that neither more records nor a larger "
+        "epsilon removes."
+    )
 
 
 def _neighbours(erm: ERM) -> str:
@@ -178,6 +198,14 @@ def warnings_of(
                 "More records, a larger epsilon, fewer features or tighter bounds help"
             )
     warnings += settings.bounds.remarks if settings.bounds is not None else ()
+    alone = None if settings.bounds is None else erm.loss.features_alone(settings.bounds)
+    if alone is not None:
+        stated, R = settings.bounds.row_norm, erm.loss.row_norm(settings.bounds)
+        warnings.append(
+            f"row_norm={stated:g} looks like the norm of features and the 1 of an intercept, which "
+            f"the library adds, to ‖a‖ ≤ {R:g}: row_norm={alone:g} bounds the features alone, and "
+            "takes less noise"
+        )
     if settings.epsilon >= 100.0 and isinstance(mechanism, CalibratedWishart) and not floor:
         warnings.append(
             f"the Wishart ridge never falls below the curvature L = {smoothness:.3g} of one record,"

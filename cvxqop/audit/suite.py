@@ -20,9 +20,10 @@ from cvxqop.audit.exact import Divergence, divergence
 from cvxqop.audit.law import Law, draws_follow_law
 from cvxqop.audit.neighbours import INTERPOLATING, LOSSES, PAIRS, TWO_OUTPUTS
 from cvxqop.audit.persons import person_rows
-from cvxqop.audit.public_data import public_rows
+from cvxqop.audit.public_data import public_rows, weight_rows
 from cvxqop.audit.row import ADAPTIVE, Row
 from cvxqop.audit.sampling import LowerBound, lower_bound
+from cvxqop.audit.scalar_losses import scalar_rows
 from cvxqop.audit.wide import wide_rows
 from cvxqop.privacy.gaussian.options import Gaussian
 from cvxqop.privacy.linear.options import Linear
@@ -100,7 +101,9 @@ def _table() -> Iterator[Row]:
         yield Row("wishart, paper", PAPER, adjacency, INTERPOLATING, aligned, "solution", None)
         yield from wide_rows(adjacency)
         yield from public_rows(adjacency)
+        yield from scalar_rows(adjacency)
         yield from person_rows(adjacency)
+        yield from weight_rows(adjacency)
 
 
 def audit(row: Row, *, draws: int, risk: float, seed: int | None = None) -> Finding:

@@ -199,3 +199,4 @@ class Texts:
     rest: tuple[str, ...]
     constraints: tuple[str, ...]
     scale: str | None = None
+    read_as: tuple[str, ...] = ()

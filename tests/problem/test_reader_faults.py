@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from cvxqop.problem.losses.scalar import huber, squared
-from cvxqop.problem.reading import affine, analysis, assemble, matrix, terms
+from cvxqop.problem.reading import affine, analysis, assemble, factors, matrix, terms
 from cvxqop.problem.reading.affine import AffineReader
 from cvxqop.problem.reading.matrix import MatrixReader
 from cvxqop.problem.reading.weights import Weight
@@ -71,7 +71,7 @@ FAULTS: dict[str, tuple[Any, str, Any]] = {
     "outputs change places": (
         assemble, "Outputs", lambda f: lambda layout, labelled: f(layout[:, ::-1], labelled)
     ),
-    "the public part has no norm": (assemble, "_largest_norm", lambda _: lambda *arguments: 0.0),
+    "the public part has no norm": (factors, "_largest_norm", lambda _: lambda *arguments: 0.0),
     "an offset is not seen": (AffineRows, "has_offset", lambda _: False),
 }  # fmt: skip
 

@@ -107,6 +107,9 @@ class PrivateTerms(Protocol):
     def row_norm(self, bounds: Bounds) -> float:
         """R ≥ ‖a‖ of every row; infinite where there are none."""
 
+    def features_alone(self, bounds: Bounds) -> float | None:
+        """What ``row_norm`` would be without an intercept, where it looks as if it took one in."""
+
     def offset(self, bounds: Bounds) -> float | None:
         """B, the bound on |a'θ0 + c| that bounds make."""
 
@@ -117,9 +120,16 @@ class PrivateTerms(Protocol):
         """All of the constants; ``offset`` is B in the place of the one that bounds make."""
 
     def gradient_bound(
-        self, bounds: Bounds, anchor: Array, offset: float | None, distance: float
+        self,
+        bounds: Bounds,
+        anchor: Array,
+        offset: float | None,
+        distance: float,
+        *,
+        as_written: bool = False,
     ) -> float | None:
-        """G ≥ ‖∇ℓ‖ within ``distance`` of the anchor; None where it is not known."""
+        """G ≥ ‖∇ℓ‖ within ``distance`` of the anchor; None where it is not known. ``as_written``
+        asks only for records that meet no continuation of ℓ beyond a stated range."""
 
     def natural_radius(self, bounds: Bounds, anchor: Array, offset: float | None) -> float:
         """How far a minimiser is expected to lie from the anchor, from public numbers."""

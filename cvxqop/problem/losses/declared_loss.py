@@ -69,6 +69,10 @@ class DeclaredLoss:
         """Infinite: nothing is known of rows."""
         return math.inf
 
+    def features_alone(self, bounds: Bounds) -> float | None:
+        """None: there are no bounds."""
+        return None
+
     def offset(self, bounds: Bounds) -> float | None:
         """None: no argument is bounded."""
         return None
@@ -98,7 +102,13 @@ class DeclaredLoss:
         )
 
     def gradient_bound(
-        self, bounds: Bounds, anchor: Array, offset: float | None, distance: float
+        self,
+        bounds: Bounds,
+        anchor: Array,
+        offset: float | None,
+        distance: float,
+        *,
+        as_written: bool = False,
     ) -> float | None:
         """G as declared."""
         return self.declared.gradient

@@ -18,7 +18,7 @@ from cvxqop.problem.losses.phi.recognise import NeedsRange, NeedsSmoothing
 from cvxqop.problem.losses.phi.smooth import Unread
 from cvxqop.problem.losses.recognised import RecognisedLoss
 from cvxqop.problem.losses.scalar import ScalarLoss
-from cvxqop.problem.losses.terms import MarginTerm
+from cvxqop.problem.losses.terms import MarginTerm, Term
 
 __all__ = ["OpenLoss", "Settled", "open_parts", "settle"]
 
@@ -90,15 +90,14 @@ class Settled:
 
 
 def open_parts(loss: PrivateTerms) -> Iterator[tuple[int, str]]:
-    """What waits for a public number: the number of the term, and "range", "smoothing" or
-    "labels"."""
+    """What waits for a public number: the number of the term, and "range", "smoothing", "labels"
+    or "weight"."""
     number = 0
     for term in loss.terms if isinstance(loss, RecognisedLoss) else ():
         for j, (phi, _) in enumerate(term.losses, number):
             if isinstance(phi, OpenLoss):
                 yield j, phi.lacks
-        if isinstance(term, MarginTerm) and _waits(term):
-            yield number, "labels"
+        yield from ((number, lacks) for lacks in _unbounded(term))
         number += len(term.losses)
 
 
@@ -108,6 +107,7 @@ def settle(
     anchor: Array,
     offset: float | None,
     distance: float,
+    radius: float,
     width: float | None,
     refuse: Callable[[str, int], NoReturn],
 ) -> tuple[PrivateTerms, tuple[Settled, ...], tuple[tuple[int, str], ...]]:
@@ -117,12 +117,12 @@ def settle(
     ----------
     bounds, anchor, offset
         As in `PrivateTerms.constants`.
-    distance : float
-        How far θ can be from the anchor; may be infinite.
+    distance, radius : float
+        How far θ can be from the anchor, which may be infinite, and how far it is expected to be.
     width : float or None
         h, in units of each argument.
     refuse : callable
-        Raises for the term of a number, with "range", "domain", "smoothing" or "labels".
+        Raises for the term of a number, with what it lacks: see `open_parts`, or "domain".
 
     Returns
     -------
@@ -134,41 +134,50 @@ def settle(
         return loss, (), ()
     terms, settled, replaced, number = [], [], [], 0
     for term in loss.terms:
+        term = _bounded(term, bounds)
         if isinstance(term, MarginTerm):
             own: list[tuple[Any, Any]] = []
             for j, (phi, weight) in enumerate(term.losses, number):
                 if isinstance(phi, OpenLoss):
-                    A = term.argument_bound(bounds, anchor, offset, distance)
-                    phi, gap, text = _settled(phi, A, bounds, width, _about(refuse, j))
-                    settled.append(Settled(phi, float(np.max(weight, initial=0.0)), gap))
+                    possible, expected = (
+                        term.argument_bound(bounds, anchor, offset, far)
+                        for far in (distance, min(distance, radius))
+                    )
+                    phi, gap, text = _settled(
+                        phi, possible, expected, bounds, width, _about(refuse, j)
+                    )
+                    settled.append(Settled(phi, term.largest[j - number], gap))
                     replaced.append((j, text))
                 own.append((phi, weight))
-            number += len(term.losses)
             term = replace(term, losses=tuple(own))
-            if _waits(term):
-                term = _with_labels(term, bounds, _about(refuse, number - 1))
-        else:
-            number += len(term.losses)
+        number += len(term.losses)
+        for lacks in _unbounded(term):
+            refuse(lacks, number - 1)
         terms.append(term)
     return replace(loss, terms=tuple(terms)), tuple(settled), tuple(replaced)
 
 
 def _settled(
-    own: OpenLoss, reach: float, bounds: Bounds, width: float | None, refuse: Refuse
+    own: OpenLoss,
+    possible: float,
+    expected: float,
+    bounds: Bounds,
+    width: float | None,
+    refuse: Refuse,
 ) -> tuple[PhiLoss, float, str]:
-    """The loss of τ, the gap of its envelope, and both in words."""
-    ends = sorted((own.shift - abs(own.factor) * reach, own.shift + abs(own.factor) * reach))
+    """The loss of |τ| ≤ possible, the gap of its envelope where |τ| ≤ expected, both in words."""
+    possible, expected = abs(own.factor) * possible, abs(own.factor) * expected
     needs, gap, texts = own.needs, 0.0, []
     found: Any = needs
+    low, high = -math.inf, math.inf
     if isinstance(needs, NeedsRange):
         stated = bounds.range
-        low, high = max(ends[0], stated[0]), min(ends[1], stated[1])
+        low, high = max(own.shift - possible, stated[0]), min(own.shift + possible, stated[1])
         try:
             found = needs.within(low, high)
         except (Unread, OverflowError):
             outside = not (low >= needs.domain[0] and high <= needs.domain[1])
             refuse("domain" if outside else "range")
-        ends = [low, high]
         texts.append(f"continued as a parabola where its argument is not in [{low:g}, {high:g}]")
     if isinstance(found, NeedsSmoothing):
         if width is None:
@@ -177,8 +186,9 @@ def _settled(
         gap = smoothed.gap
         where = ""
         if math.isinf(gap):
-            gap = smoothed.gap_on(*ends)
-            where = f" where its argument is in [{ends[0]:g}, {ends[1]:g}]"
+            left, right = own.shift - expected, own.shift + expected
+            gap = smoothed.gap_on(left, right)
+            where = f" where its argument is in [{left:g}, {right:g}]"
         texts.append(
             f"replaced by its Moreau envelope of width h = {width:g}, of curvature 1/h and the "
             f"same slopes, which is lower by at most {gap:.3g} a record{where}"
@@ -188,7 +198,8 @@ def _settled(
     if own.factor != 1.0 or own.shift != 0.0:
         source = loss.source.substitute(Fraction(own.factor), Fraction(own.shift))
         loss = loss_of(source, loss.name)
-    return loss, gap, " and ".join(texts)
+    written = sorted((end - own.shift) / own.factor for end in (low, high))
+    return replace(loss, written=(written[0], written[1])), gap, " and ".join(texts)
 
 
 def _about(refuse: Callable[[str, int], NoReturn], number: int) -> Refuse:
@@ -198,14 +209,17 @@ def _about(refuse: Callable[[str, int], NoReturn], number: int) -> Refuse:
     return about
 
 
-def _waits(term: MarginTerm) -> bool:
-    """Whether labels wait for their bound."""
-    labels = term.rows.labels
-    return labels is not None and math.isinf(labels.high)
+def _unbounded(term: Term) -> list[str]:
+    """What of labels and private weights waits for a bound."""
+    beside = term.rows.beside
+    labels = beside.labels is not None and math.isinf(beside.labels.high)
+    weights = any(own is not None and math.isinf(own.high) for own in beside.weights)
+    return [*(["weight"] if weights else []), *(["labels"] if labels else [])]
 
 
-def _with_labels(term: MarginTerm, bounds: Bounds, refuse: Refuse) -> MarginTerm:
-    if bounds.offset is None:
-        refuse("labels")
+def _bounded(term: Term, bounds: Bounds) -> Term:
+    """The term with public bounds on labels and private weights, where they are stated."""
     rows: Any = term.rows
-    return replace(term, rows=rows.with_labels(rows.labels.bounded(bounds.offset)))
+    if not _unbounded(term):
+        return term
+    return replace(term, rows=rows.with_beside(rows.beside.settled(bounds.weight, bounds.offset)))

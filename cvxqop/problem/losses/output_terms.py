@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from cvxqop.problem.losses.part import Part
 from cvxqop.problem.losses.squares import Squares
 from cvxqop.problem.losses.terms import Term
 from cvxqop.problem.parts import Constants
+from cvxqop.problem.records.beside import class_text
 from cvxqop.problem.records.clipping import ClippedRows
 from cvxqop.problem.records.output_clipping import ClippedLabels, ClippedOutputs
 from cvxqop.problem.records.shares import SharedRows, WeightedRows
@@ -51,7 +53,12 @@ class SquaresTerm(Term):
 
 @dataclass(frozen=True, eq=False)
 class LabelledTerm(Term):
-    """w (log Σ exp t − y't), t = Θ'a: the multinomial logistic loss."""
+    """w (log Σ exp t − y't), t = Θ'a: the multinomial logistic loss.
+
+    ``classes`` are public weights of the k classes, or none.
+    """
+
+    classes: tuple[float, ...] = ()
 
     clipped_rows = ClippedLabels
     cuts_arguments = False
@@ -70,9 +77,8 @@ class LabelledTerm(Term):
         self, bounds: Bounds, anchor: Array | None = None, offset: float | None = None
     ) -> Constants:
         """Rank, trace and Frobenius norm of M ⊗ aa'."""
-        loss, weight = self.losses[0]
-        R = self.row_norm(bounds)
-        scale = R * R * float(weight)
+        loss, R = self.losses[0][0], self.row_norm(bounds)
+        scale = R * R * self.largest[0]
         return Constants(
             smoothness=scale * loss.curvature,
             anchor_gradient=R
@@ -88,12 +94,23 @@ class LabelledTerm(Term):
 
     def part(self, rows: ClippedRows, clip: float | None) -> Part:
         """Softmax with its labels."""
-        loss = Softmax(self.outputs.count, float(self.losses[0][1]))
-        part = Part(rows, loss, self.outputs.layout, self.dimension)
-        if self.shares is not None:
-            records = WeightedRows(rows, self.shares)
-            part = replace(part, records=records, loss=WeightedSoftmax(loss.count, loss.weight))
-        return part
+        count, weight = self.outputs.count, self.largest[0]
+        part = Part(rows, Softmax(count, weight), self.outputs.layout, self.dimension)
+        if self.shares is None and not self.classes:
+            return part
+        most = max(self.classes, default=1.0)
+        records = WeightedRows(rows, self.shares, tuple(own / most for own in self.classes))
+        return replace(part, records=records, loss=WeightedSoftmax(count, weight))
+
+    @cached_property
+    def largest(self) -> list[float]:
+        """As in `Term`, times the largest weight of a class."""
+        return [float(self.losses[0][1]) * max(self.classes, default=1.0)]
+
+    @property
+    def enforced(self) -> tuple[str, ...]:
+        """What the loss of a record is multiplied with."""
+        return (class_text(tuple(enumerate(self.classes))),) if self.classes else ()
 
     def _bound(self, bounds: Bounds, anchor: Array, offset: float | None) -> float | None:
         """Infinity: the slope is bounded, and no argument is cut."""

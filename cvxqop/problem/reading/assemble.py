@@ -28,16 +28,24 @@ from cvxqop.problem.reading.columns import (
     restricted,
     support,
 )
-from cvxqop.problem.reading.factors import outer_factor, row_factor
-from cvxqop.problem.reading.labels import check_signs, read_labels, read_votes
+from cvxqop.problem.reading.factors import outer_factor, row_parts
+from cvxqop.problem.reading.labels import (
+    check_signs,
+    check_targets,
+    read_labels,
+    read_votes,
+    takes_signs,
+)
 from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
 from cvxqop.problem.reading.public import Stacking, record_count
 from cvxqop.problem.reading.terms import TermReader
+from cvxqop.problem.reading.weights import ONE_WEIGHT, private_weights, sums_with_factors
+from cvxqop.problem.records.beside import Beside, Labels, Weights
 from cvxqop.problem.records.outputs import OutputRows, Outputs, stacked_numbers
-from cvxqop.problem.records.pieces import Piece, times
-from cvxqop.problem.records.rows import AffineRows, Labels
+from cvxqop.problem.records.pieces import LabelLeaf, Piece, signs_of, times
+from cvxqop.problem.records.rows import AffineRows
 
-__all__ = ["Assembled", "assemble", "row_parts"]
+__all__ = ["Assembled", "assemble"]
 
 Text = Callable[[Any], str]
 
@@ -69,6 +77,8 @@ class Assembled:
         The row of the first output on θ.
     terms, labels : tuple
         The loss terms, and the linear terms that are their labels, as they were written.
+    sign : LabelLeaf, optional
+        The listed array that multiplies the whole row, and is to be cut to ±1.
     """
 
     rows: AffineRows
@@ -78,6 +88,7 @@ class Assembled:
     row: tuple[Piece, ...]
     terms: tuple[LossTerm, ...]
     labels: tuple[LinearTerm, ...]
+    sign: LabelLeaf | None
 
 
 def assemble(
@@ -105,10 +116,10 @@ def assemble(
         columns = centred(affine.read(term.argument, term.written), term.centre)
         rows = linear_columns(columns)
         if not any(group.takes(term, rows, columns) for group in groups):
-            groups.append(_Group(term, rows, columns, n, affine, text))
+            groups.append(_Group(term, rows, columns, n, affine, data, text))
     _check_covered(groups, stacking, text)
     _assign_labels(reader.linear, groups, text)
-    return [group.assembled(stacking.dimension, data) for group in groups]
+    return [group.assembled(stacking.dimension) for group in groups]
 
 
 class _Group:
@@ -124,6 +135,7 @@ class _Group:
         columns: Columns,
         n: int,
         affine: AffineReader,
+        data: PrivateData,
         text: Text,
     ) -> None:
         self._n, self._affine, self._text = n, affine, text
@@ -140,7 +152,8 @@ class _Group:
             self.row, *others = map(restricted, self.base, self.layout.T)
             if any(abs((ratio([other], [self.row]) or 0.0) - 1.0) > TOLERANCE for other in others):
                 _refuse(term, text, _ONE_ROW)
-        self.terms, self._ratios, self._columns = [term], [sign], [columns]
+        self._data, self._weights = data, list[Weights | None]()
+        self.terms, self._ratios, self._columns = [self._weighed(term)], [sign], [columns]
         self.linear: list[LinearTerm] = []
 
     def takes(self, term: LossTerm, rows: Columns, columns: Columns) -> bool:
@@ -148,10 +161,21 @@ class _Group:
         found = ratio(rows, self.base) if len(rows) == 1 else None
         if found is None:
             return False
-        self.terms.append(term)
+        self.terms.append(self._weighed(term))
         self._ratios.append(found)
         self._columns.append(columns)
         return True
+
+    def _weighed(self, term: LossTerm) -> LossTerm:
+        """The term with its private weights in the units of the listed arrays, which are kept."""
+        pieces = self._affine.read_product(term.private, term.written)
+        if sums_with_factors(pieces):
+            _refuse(term, self._text, ONE_WEIGHT)
+        unit, own = private_weights(pieces)
+        if unit < 0.0:
+            _refuse(term, self._text, "has a negative weight, so that it is not convex")
+        self._weights.append(own if term.private else None)
+        return replace(term, weight=term.weight * unit)
 
     def fits(self, own: LinearTerm) -> bool:
         """Whether a linear term may be labels of the group."""
@@ -170,38 +194,55 @@ class _Group:
     def _votes(self, linear: Sequence[LinearTerm]) -> tuple[Columns, float]:
         return read_votes(self.terms[0], self.base, linear, self._affine, self._text)
 
-    def assembled(self, dimension: int, data: PrivateData) -> Assembled:
+    def assembled(self, dimension: int) -> Assembled:
         """Rows, losses and labels."""
         outer = 0.0
         losses: list[tuple[ScalarLoss | Multinomial, Any]] = []
         numbers = []
         for term, s, columns in zip(self.terms, self._ratios, self._columns, strict=True):
-            outer = max(outer, outer_factor(term.argument, data) / abs(s))
+            outer = max(outer, outer_factor(term.argument, self._data) / abs(s))
             scaled = term.loss.scaled(s) if isinstance(term.loss, ScalarLoss) else term.loss
             losses.append((scaled, term.weight))
             numbers.append(
                 [[replace(p, g=p.g / s) for p in own.values() if is_offset(p)] for own in columns]
             )
-        linear, outputs = list(self.row.values()), None
+        linear, outputs, sign = list(self.row.values()), None, self._sign()
         if self.layout is None:
             labels = self._labels(self.linear) if self.linear else None
             offsets = [own for (own,) in numbers]
-            rows = AffineRows(linear, offsets, self._n, dimension, labels)
+            beside = Beside(labels, tuple(self._weights))
+            rows = AffineRows(linear, offsets, self._n, dimension, beside)
         else:
             labelled = isinstance(self.terms[0].loss, Multinomial)
             own = self._probabilities(numbers[0]) if labelled else numbers[0]
             outputs = Outputs(self.layout, labelled)
             shape = (len(self.layout), outputs.count)
             rows = OutputRows(linear, stacked_numbers(own), self._n, *shape)
+        bounded = linear if sign is None else [piece.with_label(sign) for piece in linear]
         return Assembled(
             rows,
             tuple(losses),
-            row_parts(linear, outer, self._n, rows.dimension),
+            row_parts(bounded, outer, self._n, rows.dimension),
             outputs,
             tuple(self.base[0].values()),
             tuple(self.terms),
             tuple(self.linear),
+            sign,
         )
+
+    def _sign(self) -> LabelLeaf | None:
+        """The labels ±1 that a whole row is multiplied with, a public part of it included."""
+        leaves = [] if self.layout is not None else signs_of(self.row.values())
+        pairs = list(zip(self.terms, self._columns, strict=True))
+        if len(leaves) != 1 or leaves[0].is_label or not all(takes_signs(*own) for own in pairs):
+            return None
+        (leaf,) = leaves
+        label = LabelLeaf(leaf.array, leaf.key, leaf.private, leaf.name)
+        if not any(piece.with_label(label).label_only for piece in self.row.values()):
+            return None
+        for own in pairs:
+            check_targets(*own, label, self._text)
+        return label
 
     def _probabilities(self, offsets: Sequence[Sequence[Piece]]) -> list[list[Piece]]:
         """The labels of a multinomial loss, which has no offset."""
@@ -254,37 +295,3 @@ def _check_covered(groups: Sequence[_Group], stacking: Stacking, text: Text) -> 
 
 def _refuse(term: LossTerm | LinearTerm, text: Text, reason: str) -> NoReturn:
     raise ProblemError(f"The private term {text(term.written)} {reason}.") from None
-
-
-def row_parts(linear: Sequence[Piece], outer: float, n: int, dimension: int) -> RowParts:
-    """What is private and what is public in the row that pieces make.
-
-    ``outer`` is the factor around the whole argument.
-    """
-    private = [piece for piece in linear if not piece.label_only]
-    public = [piece for piece in linear if piece.label_only]
-    touched = set(np.concatenate([p.G.indices for p in private]).tolist()) if private else set()
-    overlap = any(touched & set(piece.G.indices.tolist()) for piece in public)
-    norm = _largest_norm(public, n, dimension)
-    return RowParts(bool(private), norm, overlap, row_factor(private, outer), outer)
-
-
-def _largest_norm(public: Sequence[Piece], n: int, dimension: int) -> float:
-    """Largest norm over the records of the row that the public pieces make.
-
-    The labels of `glm_loss` are no larger than one; a part of them does not depend on their values.
-    """
-    labelled = [piece for piece in public if piece.private]
-    if labelled:
-        own = sum(float(np.linalg.norm(piece.G.data)) for piece in labelled)
-        return own + _largest_norm([p for p in public if not p.private], n, dimension)
-    if not any(piece.leaves for piece in public):
-        row = sum((piece.G.toarray()[0] for piece in public), np.zeros(dimension))
-        return float(np.linalg.norm(row))
-    (largest,) = AffineRows(public, [], n, dimension).sum(_largest_square, combine=np.maximum)
-    return float(np.sqrt(largest))
-
-
-def _largest_square(A: Any, C: Any) -> tuple[float]:
-    squares = A.multiply(A).sum(axis=1) if _cvxpy.is_sparse(A) else np.einsum("ij,ij->i", A, A)
-    return (float(np.max(squares, initial=0.0)),)

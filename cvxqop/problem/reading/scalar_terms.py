@@ -31,8 +31,8 @@ from cvxqop.problem.reading.loss_terms import (
 from cvxqop.problem.reading.public import Stacking, constant_array, is_plain, record_count
 from cvxqop.problem.reading.separable import PUBLIC, SeparableReader, State
 from cvxqop.problem.reading.terms import TermReader
-from cvxqop.problem.reading.weights import Weight
-from cvxqop.problem.records.pieces import times, total
+from cvxqop.problem.reading.weights import Weight, weight_ratio
+from cvxqop.problem.records.pieces import Pieces, times, total
 
 __all__ = ["read_opened"]
 
@@ -42,12 +42,13 @@ _NAME = "a loss of one number"
 
 @dataclass(eq=False)
 class _Phi:
-    """weight · Σ_i φ(argument_i): one or several opened nodes with the same argument."""
+    """weight · Σ_i private_i φ(argument_i): one or several opened nodes with the same argument."""
 
     function: Piecewise
     argument: Any
     columns: Columns
     weight: Weight
+    private: Pieces
     written: Any
     mean: bool
 
@@ -129,7 +130,8 @@ class _Reading:
         self._reader.scales += own.factor.scales
         mean = self._reader.is_mean(own.factor, base)
         weight = replace(own.factor, value=abs(outer) * weights)
-        return _Phi(function * sign, base, columns, weight, own.written, mean)
+        private = self._affine.read_product(weight.private, own.written)
+        return _Phi(function * sign, base, columns, weight, private, own.written, mean)
 
     def _check_numbers(self) -> None:
         """Refuse arrays of one entry that are listed nowhere: κ would tell a record's number."""
@@ -219,8 +221,9 @@ def _line(own: Columns, base: Columns) -> tuple[float, float] | None:
 
 
 def _joins(phi: _Phi, own: _Phi) -> bool:
-    """Whether two have one argument, and weights that are numbers."""
+    """Whether two have one argument, and weights that are numbers, or the same private ones."""
     numbers = np.ndim(phi.weight.value) == 0 == np.ndim(own.weight.value)
+    numbers = numbers and weight_ratio(own.private, phi.private) == 1.0
     usable = numbers and 0.0 < float(phi.weight.value) < np.inf
     return usable and _line(own.columns, phi.columns) is not None
 
@@ -240,19 +243,22 @@ def _moved(f: Piecewise, a: float, b: float) -> Piecewise:
 
 
 def _folded(own: LinearTerm, found: Sequence[_Phi], affine: AffineReader) -> bool:
-    """Whether a linear term is a public number times the argument of some φ, and is now in it."""
-    if np.ndim(own.weight) or len(own.factors) != 1:
+    """Whether a linear term is a public number times the argument of some φ, with the private
+    weights of φ if it has some, and is now in it."""
+    if np.ndim(own.weight):
         return False
+    *private, argument = own.factors
     for phi in found:
-        if record_count(own.factors[0]) != record_count(phi.argument) or np.ndim(phi.weight.value):
+        if record_count(argument) != record_count(phi.argument) or np.ndim(phi.weight.value):
             continue
         try:
-            line = _line(affine.read(own.factors[0], own.written), phi.columns)
+            line = _line(affine.read(argument, own.written), phi.columns)
+            times = weight_ratio(affine.read_product(private, own.written), phi.private)
         except ProblemError:
             return False
         weight = float(phi.weight.value)
-        if line is not None and 0.0 < weight < np.inf:
-            slope = Fraction(float(own.weight)) * Fraction(line[0]) / Fraction(weight)
+        if line is not None and times is not None and 0.0 < weight < np.inf:
+            slope = Fraction(float(own.weight) * times) * Fraction(line[0]) / Fraction(weight)
             phi.function = phi.function + Piecewise.argument() * slope
             phi.mean = phi.mean or own.mean
             if own.written is not phi.written:
@@ -274,4 +280,5 @@ def _term(phi: _Phi, reader: TermReader) -> LossTerm:
         reader.refuse_term(phi.written, f"{found.reason}{refusals.DECLARE}")
     loss = found.loss if isinstance(found, Smooth) else OpenLoss.of(found, 1.0, offset)
     weight = reader.checked_weight(phi.weight, phi.written)
-    return LossTerm(loss, weight, phi.argument, phi.written, phi.mean, offset)
+    private = phi.weight.private
+    return LossTerm(loss, weight, phi.argument, phi.written, phi.mean, offset, private)
