@@ -13,9 +13,8 @@ import numpy.typing as npt
 from cvxqop.audit.call import Call
 from cvxqop.audit.density import density
 from cvxqop.audit.interval import Interval, interval, on_intervals
-from cvxqop.audit.loss_divergence import loss_divergence
+from cvxqop.audit.loss_divergence import loss_divergence, path_divergence
 from cvxqop.audit.objective import Objective, Smooth, public_rest
-from cvxqop.audit.replay import path_divergence
 from cvxqop.audit.softmax import SoftmaxObjective
 from cvxqop.case import Case
 from cvxqop.errors import OptionError

@@ -8,7 +8,7 @@ import pytest
 
 import cvxqop
 from cvxqop.audit import Call, draws_follow_law
-from cvxqop.audit.replay import path_shift
+from cvxqop.audit.loss_divergence import path_shift
 from cvxqop.audit.row import ADAPTIVE
 from cvxqop.audit.suite import audit, rows
 from cvxqop.privacy.gaussian.adaptive import CalibratedAdaptive
