@@ -130,6 +130,9 @@ class Settings:
                 "public must be a list of arrays, constants, parameters or variables, such as "
                 f"public=[G], not {type(self.public).__name__}."
             )
+        for name in ("accept_solver_accuracy", "keep_loss", "verbose"):
+            if not isinstance(getattr(self, name), bool):
+                raise OptionError(f"{name} must be True or False.")
         if self.declared is not None or self.accept_solver_accuracy:
             self._check_declared()
         elif not isinstance(self.bounds, Bounds):
@@ -166,13 +169,8 @@ class Settings:
             raise OptionError(
                 f"budget must be a cvxqop.Budget or None, not {type(self.budget).__name__}."
             )
-        for name in ("keep_loss", "verbose"):
-            if not isinstance(getattr(self, name), bool):
-                raise OptionError(f"{name} must be True or False.")
 
     def _check_declared(self) -> None:
-        if not isinstance(self.accept_solver_accuracy, bool):
-            raise OptionError("accept_solver_accuracy must be True or False.")
         if self.declared is None:
             raise OptionError(
                 "accept_solver_accuracy belongs to declared losses; others are certified."

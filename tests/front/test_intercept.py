@@ -64,10 +64,7 @@ def test_the_answer_is_that_of_the_problem_as_written(loss, exactly, perturbatio
     problem = cp.Problem(cp.Minimize(loss(w, b) + r(w, b)), C(w, b))
     private = [X, Y] if loss is squared else []
     found = cvxqop.privatize(problem, private=private, perturbation=perturbation, **PRECISE)
-    assert (
-        np.max(np.abs(np.append(found[w], found[b]) - expected))
-        < 1e-3 * np.max(np.abs(expected)) + 1e-3
-    )
+    np.testing.assert_allclose(np.append(found[w], found[b]), expected, **near)
     assert b.value == found[b]
     if found.private_loss is not None:
         again = cp.Problem(cp.Minimize(found.private_loss.expression + r(w, b)), C(w, b))
