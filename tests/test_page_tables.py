@@ -4,9 +4,11 @@ import re
 
 import pytest
 from committed import (
+    EPSILONS,
     PAPER,
     RESULTS,
     agrees,
+    column,
     constants,
     datasets,
     regression,
@@ -88,6 +90,31 @@ def test_the_table_of_cut_residuals():
         if r["epsilon"] == "2" and r["mechanism"] == mechanism
     }
     assert not unequal("docs/mechanisms.md", ("targets of ±1 (records, features)",), expected)
+
+
+def test_the_table_of_intercepts():
+    methods = {
+        '`"linear"`, ones as they are': "linear, ones as they are",
+        '`"linear"`, as `"auto"`': "linear",
+        '`Linear(clip="anchor")`': "clip='anchor'",
+        "`keep_loss=False`": "keep_loss=False",
+    }
+    found = column(RESULTS / "intercept.csv", "accuracy", "method", "epsilon", "dataset")
+
+    def mean(method, epsilons):
+        values = [
+            v for (own, epsilon, _), v in found.items() if own == method and epsilon in epsilons
+        ]
+        assert len(values) == 9 * len(epsilons)
+        return sum(values) / len(values)
+
+    heads = {"mean": EPSILONS, **{e.replace("0.1", "ε = 0.1"): (e,) for e in EPSILONS}}
+    expected = {
+        (row, head): mean(method, epsilons)
+        for row, method in methods.items()
+        for head, epsilons in heads.items()
+    }
+    assert not unequal("docs/mechanisms.md", ("logistic loss with an intercept",), expected)
 
 
 def test_the_table_of_mean_curvatures():

@@ -124,8 +124,9 @@ def _with(term: Term, T: Array) -> Term:
     """The term with the rows Ta."""
     assert isinstance(term.rows, AffineRows)
     found = replace(term, rows=term.rows.times(T))
-    outer = term.row_parts.offset_factor
-    return replace(found, row_parts=row_parts(_bounded(found), outer, found.rows.n, len(T)))
+    before = term.row_parts
+    parts = row_parts(_bounded(found), before.offset_factor, term.rows.n, len(T))
+    return replace(found, row_parts=replace(parts, written_norm=before.public_norm))
 
 
 def _substituted(constraint: Any, where: dict[Any, Any]) -> Any:
