@@ -17,15 +17,16 @@ from cvxqop.privacy.gaussian.options import Gaussian
 from cvxqop.privacy.linear.options import CalibratedLinear, Linear
 from cvxqop.privacy.mechanism import Mechanism, reference_curvature
 from cvxqop.privacy.wishart.options import Wishart
-from cvxqop.problem.anchor import resolve_anchor
+from cvxqop.problem.anchor import CommonMinimizer, resolve_anchor
+from cvxqop.problem.constant_columns import scaled
 from cvxqop.problem.erm import ERM
 from cvxqop.settings import Perturbation, Settings
 from cvxqop.solve.rest.finite import check_finite
-from cvxqop.solve.rest.prox import split
+from cvxqop.solve.rest.prox import split, splits
 from cvxqop.solve.rest.reach import farthest, reach
 from cvxqop.solve.rest.terms import NotSplittable
 
-__all__ = ["CANDIDATES", "choose", "default_radius", "linear_of"]
+__all__ = ["CANDIDATES", "choose", "default_radius", "linear_of", "sized"]
 
 ADAPTIVE = Gaussian(stages="adaptive")
 """What squared losses get wherever it can be used: the most accurate on data, and more records lead
@@ -51,6 +52,8 @@ def choose(
     records have one residual, cut slopes where the loss may change. Else what has the smallest
     predicted risk.
 
+    Constant columns are taken at another size before (`cvxqop.problem.constant_columns`).
+
     Settings that name a mechanism keep it, and there are no candidates then. A radius that was not
     given is settled here, too.
 
@@ -70,6 +73,7 @@ def choose(
         If no candidate can be used: what stood in the way of the first.
     """
     check_finite(erm.variables, erm.regulariser, erm.constraints)
+    erm = sized(erm, settings)
     if settings.radius is None:
         settings = replace(settings, radius=default_radius(erm, settings))
     if settings.perturbation != "auto":
@@ -113,6 +117,22 @@ def choose(
     taken = first.perturbation == preferred and first.mechanism is not None
     case, backend = found[0 if taken else risks.index(min(risks))]
     return case, backend, tuple(candidates)
+
+
+def sized(erm: ERM, settings: Settings) -> ERM:
+    """The problem with its constant columns at a size that suits the noise.
+
+    As it was where r and C no longer split, and where a common minimiser is stated: its error is
+    one of θ.
+    """
+    if isinstance(settings.anchor, CommonMinimizer):
+        return erm
+    found = scaled(erm, settings.bounds)
+    same = found.regulariser is erm.regulariser and all(
+        one is other for one, other in zip(found.constraints, erm.constraints, strict=True)
+    )
+    kept = same or splits(found.variables, found.regulariser, found.constraints)
+    return found if kept else erm
 
 
 def _as_preferred(mechanism: Mechanism) -> bool:

@@ -17,8 +17,6 @@ from cvxqop.errors import (
 )
 from cvxqop.plan import Candidate
 from cvxqop.privacy.linear.options import Linear
-from cvxqop.problem.anchor import CommonMinimizer
-from cvxqop.problem.constant_columns import scaled
 from cvxqop.problem.erm import ERM
 from cvxqop.problem.losses.class_weights import weighed
 from cvxqop.problem.losses.declared import Declared
@@ -27,7 +25,6 @@ from cvxqop.problem.reading import analysis
 from cvxqop.problem.reading.declared_reading import read_declared
 from cvxqop.settings import Settings
 from cvxqop.smoothing import settled
-from cvxqop.solve.rest.prox import splits
 
 __all__ = ["persons_of", "prepare", "prepare_loss", "read_problem"]
 
@@ -49,8 +46,8 @@ def prepare(
         )
         _cvxpy.claim_ids([problem.objective, *problem.constraints])
         erm = settled(weighed(erm, settings.class_weight), settings)
-        case, backend, candidates = choose(_scaled(erm, settings), settings)
-        backend.check_ridge(erm, case.settings, case.mechanism.ridge)
+        case, backend, candidates = choose(erm, settings)
+        backend.check_ridge(case.erm, case.settings, case.mechanism.ridge)
     return case, backend, candidates
 
 
@@ -97,25 +94,9 @@ def prepare_loss(
             "perturbation: the linear mechanism leaves the curvature of the data as it is, so that "
             "no quadratic form can be released. Use 'wishart' or 'gaussian' here."
         )
-    erm = _scaled(settled(weighed(erm, settings.class_weight), settings), settings)
+    erm = settled(weighed(erm, settings.class_weight), settings)
     case, backend, _ = choose(erm, settings, releases_quadratic=True)
     return case, backend
-
-
-def _scaled(erm: ERM, settings: Settings) -> ERM:
-    """The problem with its constant columns at a size that suits the noise.
-
-    As it was where r and C no longer split, and where a common minimiser is stated: its error is
-    one of θ.
-    """
-    if isinstance(settings.anchor, CommonMinimizer):
-        return erm
-    found = scaled(erm, settings.bounds)
-    same = found.regulariser is erm.regulariser and all(
-        one is other for one, other in zip(found.constraints, erm.constraints, strict=True)
-    )
-    kept = same or splits(found.variables, found.regulariser, found.constraints)
-    return found if kept else erm
 
 
 def read_problem(
