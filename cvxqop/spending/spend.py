@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from cvxpy.error import SolverError
 
 from cvxqop import _cvxpy
-from cvxqop.backend import STOTOS, Backend
+from cvxqop.backend import Backend
 from cvxqop.case import Case
 from cvxqop.errors import (
     AccuracyError,
@@ -20,17 +19,17 @@ from cvxqop.errors import (
     keep,
     sealed,
 )
+from cvxqop.privacy.gaussian.adaptive import AdaptiveDraw, CalibratedAdaptive
 from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian
 from cvxqop.privacy.gaussian.symmetric import SymmetricDraw
 from cvxqop.privacy.grid import Grid
 from cvxqop.privacy.mechanism import Draw
-from cvxqop.problem.erm import ERM
 from cvxqop.solution import PrivateLoss, PrivateSolution
-from cvxqop.solve.answer import Answer
-from cvxqop.solve.engines import conic, stotos
 from cvxqop.solve.smooth.quadratic import Quadratic
+from cvxqop.spending.adaptive import adaptive_loss
 from cvxqop.spending.certified import from_records
 from cvxqop.spending.paid import Paid, afterwards, backend_of
+from cvxqop.spending.quadratic import minimiser, solve_quadratic
 
 __all__ = ["release_quadratic", "spend"]
 
@@ -75,6 +74,8 @@ def _perturbed_form(case: Case, H: Array, g: Array, draw: Draw, backend: Backend
     mechanism, anchor = case.mechanism, case.anchor
     grid, *grids = mechanism.grids
     released, gradient = grid.add(H, draw.curvature), grids[0].add(g, draw.guard)
+    if isinstance(mechanism, CalibratedAdaptive) and isinstance(draw, AdaptiveDraw):
+        return adaptive_loss(case, mechanism, released, gradient, draw, backend)
     later_stages: list[tuple[float, Array, Grid]] = []
     if isinstance(mechanism, CalibratedGaussian) and isinstance(draw, SymmetricDraw):
         later_stages = list(
@@ -94,11 +95,9 @@ def _perturbed_form(case: Case, H: Array, g: Array, draw: Draw, backend: Backend
 
 def _stage(case: Case, backend: Backend, loss: PrivateLoss) -> Array:
     """The solution of a stage: any public rule will do, for the last stage has the last word."""
-    if case.erm.regulariser is not None or case.erm.constraints:
-        try:
-            return _solve_quadratic(case, backend, loss).theta
-        except (SolverError, AccuracyError):
-            pass
+    found = minimiser(case, backend, Quadratic(*loss.numbers()))
+    if found is not None:
+        return found
     return np.asarray(loss.anchor - np.linalg.solve(loss.hessian, loss.gradient))
 
 
@@ -106,7 +105,7 @@ def _from_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> PrivateS
     """Squared losses: the solver sees what has been released, so its accuracy is no matter."""
     failure = ""
     try:
-        answer = _solve_quadratic(case, backend, loss)
+        answer = solve_quadratic(case, backend, Quadratic(*loss.numbers()))
     except (SolverError, AccuracyError) as error:
         failure = str(error)
     if failure:
@@ -123,24 +122,3 @@ def _from_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> PrivateS
         raise failed
     values = _cvxpy.released({**case.erm.unstack(answer.theta), **answer.auxiliary})
     return PrivateSolution(values, case.guarantee, backend.name, private_loss=loss)
-
-
-def _solve_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> Answer:
-    quadratic = Quadratic(loss.hessian, loss.gradient, loss.anchor)
-    rest = _rest(case.erm)
-    if backend.name == STOTOS:
-        answer = stotos.solve_stotos(
-            quadratic,
-            *rest,
-            accuracy=case.settings.tolerance,
-            progress=case.settings.verbose,
-            **backend.options,
-        )
-        if what := answer.fault(*rest):
-            raise SolverError(f"the answer of STOTOS {what}; try another solver")
-        return answer
-    return conic.solve_conic(quadratic, *rest, solver=backend.name, solver_options=backend.options)
-
-
-def _rest(erm: ERM) -> tuple[Any, Any, Any]:
-    return erm.variables, erm.regulariser, erm.constraints

@@ -34,11 +34,18 @@ class Sums(Protocol):
     def gradient(self) -> Array:
         """That gradient alone."""
 
+    def cut_gradients(self, theta: Array, cuts: Array, edges: Array) -> tuple[Array, Array]:
+        """In one pass, of records with one residual: the gradient at θ with that of each record cut
+        to each of the norms, (m, D), and a histogram of the norms."""
+
     def whole(self, S: Array) -> Array:
         """(D, D) from a matrix of the side of S."""
 
     def columns(self, gradient: Array) -> Array:
         """A gradient (D,) by output, (p, k), where outputs share one S."""
+
+    def stacked(self, columns: Array) -> Array:
+        """A gradient (D,) from its columns."""
 
     def smooth(self, finite_sum: Any, function: Any) -> Callable[[Array, Array], Any]:
         """The sum with ½(θ−θ0)'S(θ−θ0) + a'(θ−θ0), as a function of S (D, D) and a; made by one of
