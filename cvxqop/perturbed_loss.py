@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -13,11 +13,14 @@ import numpy.typing as npt
 
 from cvxqop import _cvxpy
 from cvxqop.guarantee import Guarantee
+from cvxqop.privacy.law import NoiseLaw
 from cvxqop.travel import Description, deep_copies, distinct_names, read_only
 
 __all__ = ["PrivateLoss"]
 
 Array = npt.NDArray[np.float64]
+
+ARRAYS = ("hessian", "gradient", "anchor", "raw_hessian", "first_gradient", "first_anchor")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +46,15 @@ class PrivateLoss:
         θ, stacked in this order, each flattened column by column.
     guarantee : Guarantee
         What was paid, and under which assumptions.
+    raw_hessian : ndarray, shape (d, d), optional
+        The curvature as it was released, before its repair; of one output where several share it.
+    first_gradient, first_anchor : ndarray, shape (D,)
+        The gradient as it was released first, and where. They differ from ``gradient`` and
+        ``anchor`` where there were several stages.
+    noise : NoiseLaw, optional
+        The law of the noise on ``raw_hessian`` and ``first_gradient``.
+    layout : ndarray, shape (d, k)
+        Which entries of θ are the columns of Θ, for k outputs.
 
     Examples
     --------
@@ -62,10 +74,24 @@ class PrivateLoss:
     anchor: Array
     variables: tuple[cp.Variable, ...]
     guarantee: Guarantee
+    raw_hessian: Array | None = None
+    first_gradient: Array = None  # type: ignore[assignment]  # the gradient
+    first_anchor: Array = None  # type: ignore[assignment]  # the anchor
+    noise: NoiseLaw | None = None
+    layout: npt.NDArray[np.intp] = None  # type: ignore[assignment]  # one output
 
     def __post_init__(self) -> None:
-        for name in ("hessian", "gradient", "anchor"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
+        defaults = {
+            "first_gradient": self.gradient,
+            "first_anchor": self.anchor,
+            "layout": np.arange(len(self.gradient))[:, None],
+        }
+        for name in (*ARRAYS, "layout"):
+            value = getattr(self, name)
+            value = defaults.get(name) if value is None else value
+            if value is not None:
+                kind = np.intp if name == "layout" else np.float64
+                object.__setattr__(self, name, read_only(value, kind))
 
     @cached_property
     def expression(self) -> cp.Expression:
@@ -93,27 +119,25 @@ class PrivateLoss:
         """δ(ε) of the release, rounded up."""
         return self.guarantee.profile(epsilon)
 
-    def numbers(self) -> tuple[Array, Array, Array]:
-        """H̃, g̃ and θ0: all that was released."""
-        return self.hessian, self.gradient, self.anchor
+    def state(self) -> dict[str, Any]:
+        """All fields but the variables."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "variables"}
 
     def __copy__(self) -> Self:
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> PrivateLoss:
-        variables = tuple(deep_copies(self.variables, memo))
-        return PrivateLoss(*self.numbers(), variables, self.guarantee)
+        return replace(self, variables=tuple(deep_copies(self.variables, memo)))
 
     def __getstate__(self) -> dict[str, Any]:
         return {
-            "numbers": self.numbers(),
+            **self.state(),
             "variables": [Description.of(variable) for variable in self.variables],
-            "guarantee": self.guarantee,
         }
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         variables = tuple(description.variable() for description in state["variables"])
-        self.__init__(*state["numbers"], variables, state["guarantee"])  # type: ignore[misc]
+        self.__init__(**{**state, "variables": variables})  # type: ignore[misc]
 
     def __str__(self) -> str:
         names = ", ".join(distinct_names(self.variables))

@@ -151,7 +151,7 @@ class PrivateSolution:
             "values": list(self.values.values()),
             "guarantee": self.guarantee,
             "solver": self.solver,
-            "loss": loss and (loss.numbers(), [own[v] for v in loss.variables], loss.guarantee),
+            "loss": loss and (loss.state(), [own[v] for v in loss.variables]),
         }
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -159,9 +159,8 @@ class PrivateSolution:
         values = dict(zip(variables, state["values"], strict=True))
         loss = None
         if state["loss"] is not None:
-            (H, g, anchor), positions, guarantee = state["loss"]
-            chosen = tuple(variables[k] for k in positions)
-            loss = PrivateLoss(H, g, anchor, chosen, guarantee)
+            held, positions = state["loss"]
+            loss = PrivateLoss(variables=tuple(variables[k] for k in positions), **held)
         self.__init__(values, state["guarantee"], state["solver"], loss, state["origins"])  # type: ignore[misc]
 
     def to_dict(self) -> dict[str, Any]:

@@ -82,7 +82,16 @@ def _perturbed_form(case: Case, H: Array, g: Array, draw: Draw, backend: Backend
         )
     gradients = [gradient]
     hessian = case.repaired(released, gradients)
-    loss = PrivateLoss(hessian, gradient, anchor, case.erm.variables, case.guarantee)
+    loss = PrivateLoss(
+        hessian,
+        gradient,
+        anchor,
+        case.erm.variables,
+        case.guarantee,
+        raw_hessian=released,
+        noise=mechanism.law,
+        layout=case.layout,
+    )
     for bound, guard, grid in later_stages:
         anchor = _stage(case, backend, loss)
         gradient = grid.add(case.reanchored(anchor, bound).sums.gradient(), guard)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from cvxqop.privacy.accounting.profile import gaussian_profile
 from cvxqop.privacy.gaussian.symmetric import SymmetricDraw, repaired, symmetric_noise
 from cvxqop.privacy.grid import ENLARGED, Grid, spacing
+from cvxqop.privacy.law import NoiseLaw
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.release import GaussianRelease
@@ -106,6 +107,11 @@ class CalibratedGaussian:
     def noise_edge(self) -> float:
         """s√(2d), the edge of the spectrum of S."""
         return self.scale * math.sqrt(2.0 * self.sensitivity.dimension)
+
+    @property
+    def law(self) -> NoiseLaw:
+        """That of the noise on H̃ and on the first g̃."""
+        return NoiseLaw("gaussian", self.scale, self.guard_scale, self.noise_edge)
 
     def level(self, stage: int = 0) -> float:
         """The least curvature after the repair, for stage j = 0, 1, …
