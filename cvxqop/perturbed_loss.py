@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
@@ -11,7 +11,7 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop import _cvxpy
+from cvxqop import _cvxpy, publishing
 from cvxqop.guarantee import Guarantee
 from cvxqop.privacy.law import NoiseLaw
 from cvxqop.travel import Description, deep_copies, distinct_names, read_only
@@ -86,6 +86,7 @@ class PrivateLoss:
             "first_anchor": self.anchor,
             "layout": np.arange(len(self.gradient))[:, None],
         }
+        object.__setattr__(self, "variables", tuple(self.variables))
         for name in (*ARRAYS, "layout"):
             value = getattr(self, name)
             value = defaults.get(name) if value is None else value
@@ -122,6 +123,76 @@ class PrivateLoss:
     def state(self) -> dict[str, Any]:
         """All fields but the variables."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "variables"}
+
+    def to_json(self) -> str:
+        """The release as JSON, to be published and used elsewhere: `from_json` reads it.
+
+        It holds the released numbers with all of their digits, the guarantee, and of each variable
+        its name, shape and attributes.
+
+        Examples
+        --------
+        >>> import cvxpy as cp, cvxqop, numpy as np
+        >>> X, y, theta = np.ones((50, 2)), np.ones(50), cp.Variable(2, name="theta")
+        >>> loss = cvxqop.private_loss(
+        ...     cp.sum_squares(X @ theta - y), private=[X, y], epsilon=1.0, delta=1e-6,
+        ...     bounds=cvxqop.Bounds(row_norm=2.0, offset=1.0),
+        ... )
+        >>> again = cvxqop.PrivateLoss.from_json(loss.to_json(), variables=[theta])
+        >>> bool(np.all(again.hessian == loss.hessian)), again.variables[0] is theta
+        (True, True)
+        """
+        described = [replace(Description.of(v), id=0) for v in self.variables]
+        content = {**self.state(), "variables": described}
+        return publishing.written("PrivateLoss", content, self.guarantee.to_dict())
+
+    @classmethod
+    def from_json(
+        cls, text: str | bytes, variables: Sequence[cp.Variable] | None = None
+    ) -> PrivateLoss:
+        """The loss that `to_json` wrote; no record is needed for it.
+
+        Parameters
+        ----------
+        text : str or bytes
+            What `to_json` returned.
+        variables : list of cvxpy.Variable, optional
+            θ: of the names, order and shapes of the release. None makes new ones.
+
+        Raises
+        ------
+        ProblemError
+            The text is not a release of this kind, or the variables are others.
+        """
+        content = publishing.read("PrivateLoss", text)
+        return publishing.rebuilt(
+            lambda: cls(
+                **{**content, "variables": publishing.matched(content["variables"], variables)}
+            ).consistent()
+        )
+
+    def _arrays(self) -> list[Array | None]:
+        return [getattr(self, name) for name in ARRAYS]
+
+    def consistent(self) -> Self:
+        """Itself, where all shapes fit the variables.
+
+        Raises
+        ------
+        ValueError
+            They do not.
+        """
+        D, (d, k) = sum(variable.size for variable in self.variables), self.layout.shape
+        square, vector = self.hessian.shape == (D, D), (D,)
+        raw = self.raw_hessian is None or self.raw_hessian.shape == (d, d)
+        vectors = (self.gradient, self.anchor, self.first_gradient, self.first_anchor)
+        lengths = all(value.shape == vector for value in vectors)
+        placed = d * k == D and sorted(self.layout.ravel().tolist()) == list(range(D))
+        known = isinstance(self.guarantee, Guarantee) and isinstance(self.noise, NoiseLaw | None)
+        finite = all(value is None or np.isfinite(value).all() for value in self._arrays())
+        if not (square and raw and lengths and placed and known and finite):
+            raise ValueError("shapes")
+        return self
 
     def __copy__(self) -> Self:
         return self

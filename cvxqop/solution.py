@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import copy
 import html
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -18,6 +17,7 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
+from cvxqop import publishing
 from cvxqop.guarantee import Guarantee
 from cvxqop.perturbed_loss import PrivateLoss
 from cvxqop.privacy.mechanism import Mechanism
@@ -185,5 +185,58 @@ class PrivateSolution:
         return f"<pre>{html.escape(str(self))}</pre>"
 
     def to_json(self) -> str:
-        """`to_dict` as a JSON string."""
-        return json.dumps(self.to_dict())
+        """`to_dict` as a JSON string, and all that `from_json` needs to make the release again.
+
+        Examples
+        --------
+        >>> import cvxpy as cp, cvxqop, numpy as np
+        >>> X, y, theta = np.ones((50, 2)), np.ones(50), cp.Variable(2, name="theta")
+        >>> solution = cvxqop.privatize(
+        ...     cp.Problem(cp.Minimize(cp.sum_squares(X @ theta - y))), private=[X, y],
+        ...     bounds=cvxqop.Bounds(row_norm=2.0, offset=1.0), epsilon=1.0, delta=1e-6,
+        ... )
+        >>> again = cvxqop.PrivateSolution.from_json(solution.to_json(), variables=[theta])
+        >>> bool(np.all(again[theta] == solution[theta]))
+        True
+        """
+        loss, content = self.private_loss, self.__getstate__()
+        content["origins"] = [replace(origin, id=0) for origin in self._origins]
+        if loss is not None:
+            held, positions = content["loss"]
+            content["loss"] = {name: held[name] for name in held if name != "guarantee"}
+            content["positions"] = positions
+        return publishing.written("PrivateSolution", content, self.to_dict())
+
+    @classmethod
+    def from_json(
+        cls, text: str | bytes, variables: Sequence[cp.Variable] | None = None
+    ) -> PrivateSolution:
+        """The solution that `to_json` wrote, with its private loss; no record is needed for it.
+
+        Parameters
+        ----------
+        text : str or bytes
+            What `to_json` returned.
+        variables : list of cvxpy.Variable, optional
+            Those of the release, by name, order and shape. None makes new ones, the keys of
+            ``values``.
+
+        Raises
+        ------
+        ProblemError
+            The text is not a release of this kind, or the variables are others.
+        """
+        content = publishing.read("PrivateSolution", text)
+
+        def make() -> PrivateSolution:
+            own = publishing.matched(content["origins"], variables)
+            guarantee, loss = content["guarantee"], content["loss"]
+            values = dict(zip(own, content["values"], strict=True))
+            if any(np.shape(value) != variable.shape for variable, value in values.items()):
+                raise ValueError("shapes")
+            if loss is not None:
+                chosen = tuple(own[k] for k in content["positions"])
+                loss = PrivateLoss(variables=chosen, guarantee=guarantee, **loss).consistent()
+            return cls(values, guarantee, content["solver"], loss)
+
+        return publishing.rebuilt(make)
