@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from cvxqop import _cvxpy, publishing
 from cvxqop.guarantee import Guarantee
+from cvxqop.inference.verbs import LossVerbs
 from cvxqop.privacy.law import NoiseLaw
 from cvxqop.travel import Description, deep_copies, distinct_names, read_only
 
@@ -24,7 +25,7 @@ ARRAYS = ("hessian", "gradient", "anchor", "raw_hessian", "first_gradient", "fir
 
 
 @dataclass(frozen=True, eq=False)
-class PrivateLoss:
+class PrivateLoss(LossVerbs):
     """A perturbed quadratic loss that is itself private (Theorem 1).
 
     f(θ) = g̃'(θ − θ0) + ½(θ − θ0)'H̃(θ − θ0) has been released; whatever is computed from it is

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from cvxqop import publishing
 from cvxqop.guarantee import Guarantee
+from cvxqop.inference.verbs import SolutionVerbs
 from cvxqop.perturbed_loss import PrivateLoss
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.travel import Description, deep_copies, distinct_names, read_only
@@ -29,7 +30,7 @@ Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class PrivateSolution:
+class PrivateSolution(SolutionVerbs):
     """A differentially private minimiser. Made by :func:`cvxqop.privatize`.
 
     ``solution[variable]`` is the release of a variable. Deep copies and pickles hold no record and
@@ -55,6 +56,7 @@ class PrivateSolution:
     solver: str
     private_loss: PrivateLoss | None = field(default=None, repr=False)
     _origins: tuple[Description, ...] = field(default=(), repr=False)
+    _rest: tuple[Any, Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         values = {variable: read_only(value) for variable, value in self.values.items()}

@@ -57,7 +57,7 @@ class NoiseLaw:
         return self.curvature_scale * (1.0 if m is None else math.sqrt(2.0 * m))
 
     def curvatures(self, generator: np.random.Generator, count: int, side: int) -> Array:
-        """Independent draws of S, shape (count, side, side): public noise of no release.
+        """Independent draws of S − E S, shape (count, side, side): public noise of no release.
 
         Examples
         --------
@@ -74,6 +74,7 @@ class NoiseLaw:
         k = np.arange(side)
         T[:, k, k] = np.sqrt(generator.chisquare(m - k, (count, side)))
         W = T @ T.swapaxes(1, 2)
+        W[:, k, k] -= m
         return np.asarray(0.5 * self.curvature_scale * (W + W.swapaxes(1, 2)))
 
     def gradients(self, generator: np.random.Generator, count: int, length: int) -> Array:

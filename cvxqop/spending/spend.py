@@ -131,7 +131,8 @@ def _from_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> PrivateS
         )
         raise failed
     values = _cvxpy.released({**case.erm.unstack(answer.theta), **answer.auxiliary})
-    return PrivateSolution(values, case.guarantee, backend.name, private_loss=loss)
+    rest = (case.erm.regulariser, tuple(case.erm.constraints))
+    return PrivateSolution(values, case.guarantee, backend.name, loss, _rest=rest)
 
 
 def _solve_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> Answer:

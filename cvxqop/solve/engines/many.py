@@ -104,7 +104,7 @@ def _stepped(A: Array, gradient: Array, b: Array, theta: Array, rest: Rest) -> A
     return np.asarray(trials[best, np.arange(len(theta))])
 
 
-def _newton(A: Array, slope: Array, free: Array) -> Array:
+def _newton(A: Array, slope: Array, free: npt.NDArray[np.bool_]) -> Array:
     """d with A d = −slope on the free coordinates, and 0 on the others."""
     matrix = A * (free[:, :, None] & free[:, None, :])
     k = np.arange(A.shape[1])
