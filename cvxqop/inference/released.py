@@ -13,7 +13,17 @@ from cvxqop.errors import OptionError
 from cvxqop.privacy.law import NoiseLaw
 from cvxqop.privacy.noise import Randomness
 
-__all__ = ["LIGHT", "Forms", "Released", "generator_of", "law_of", "raw_of", "redraws", "whole"]
+__all__ = [
+    "LIGHT",
+    "Forms",
+    "Released",
+    "generator_of",
+    "law_of",
+    "raised_to",
+    "raw_of",
+    "redraws",
+    "whole",
+]
 
 Array = npt.NDArray[np.float64]
 
@@ -72,17 +82,17 @@ class Forms(NamedTuple):
     ----------
     H : (B, d, d) array
         Curvatures, raised to the light floor.
+    least : (B,) array
+        The smallest eigenvalue of each.
     g : (B, D) array
         Gradients at the first anchor.
-    least : (B,) array
-        The smallest eigenvalue of each curvature.
     raised : (d,) array
         Σ over the B of the part of each coordinate in directions that were raised.
     """
 
     H: Array
-    g: Array
     least: Array
+    g: Array
     raised: Array
 
 
@@ -125,11 +135,20 @@ def redraws(loss: Released, draws: int, generator: np.random.Generator) -> Itera
         H = raw - law.curvatures(generator, count, d)
         g = loss.first_gradient - law.gradients(generator, count, d * k)
         values, vectors = np.linalg.eigh(H)
-        low = values < floor
-        values = np.where(low, floor, values)
-        H = np.matmul(vectors * values[:, None, :], vectors.swapaxes(1, 2))
-        raised = np.einsum("bij,bj->i", vectors**2, low.astype(np.float64))
-        yield Forms(0.5 * (H + H.swapaxes(1, 2)), g, values[:, 0], raised)
+        low = (values < floor).astype(np.float64)
+        raised = np.einsum("bij,bj->i", vectors**2, low)
+        yield Forms(*_assembled(np.maximum(values, floor), vectors), g, raised)
+
+
+def raised_to(H: Array, level: float) -> tuple[Array, Array]:
+    """Matrices (B, d, d) with eigenvalues raised to a level, and the smallest of each (B,)."""
+    values, vectors = np.linalg.eigh(H)
+    return _assembled(np.maximum(values, level), vectors)
+
+
+def _assembled(values: Array, vectors: Array) -> tuple[Array, Array]:
+    H = np.matmul(vectors * values[:, None, :], vectors.swapaxes(1, 2))
+    return 0.5 * (H + H.swapaxes(1, 2)), values[:, 0]
 
 
 def whole(H: Array, layout: Sequence[Sequence[int]] | npt.NDArray[np.intp]) -> Array:

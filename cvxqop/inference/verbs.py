@@ -7,10 +7,12 @@ from typing import Any, Protocol
 
 import cvxpy as cp
 import numpy as np
+import numpy.typing as npt
 
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.inference.error_bars import ErrorBars, error_bars
 from cvxqop.inference.joint_test import p_value
+from cvxqop.inference.path import Path, path
 from cvxqop.inference.released import Released
 
 __all__ = ["LossVerbs", "SolutionVerbs"]
@@ -133,6 +135,66 @@ class LossVerbs:
         (True, True)
         """
         return p_value(self, theta, regularizer, constraints, seed=seed)
+
+    def path(
+        self: Released,
+        penalty: cp.Expression,
+        lam: cp.Parameter,
+        values: npt.ArrayLike,
+        constraints: Sequence[cp.Constraint] | None = None,
+        *,
+        draws: int = 50,
+        seed: int | np.random.Generator | None = None,
+    ) -> Path:
+        """Solutions for every λ, an estimate of the training loss of each, and a guarded choice.
+
+        The estimate has no bias from the noise (:mod:`cvxqop.inference.risk`); its standard error
+        is that of the noise, √(σ²‖u − u'‖² + ¼s²‖uu' − u'u''‖²), and of the simulation. The choice
+        is argmin over λ of the estimate plus two standard errors, both against the smallest λ. The
+        repair of the curvature already regularises: the path moves only where the improvement
+        exceeds twice the noise of its estimate.
+
+        Parameters
+        ----------
+        penalty : cvxpy.Expression
+            Public convex r(θ) with the parameter in it, such as ``lam * cp.norm1(theta)``.
+        lam : cvxpy.Parameter
+            λ, a scalar. Its value is left as it is.
+        values : array
+            The λ ≥ 0 to be tried.
+        constraints : list of constraints, optional
+            Public C.
+        draws : int
+            Of the simulation.
+        seed : int or numpy.random.Generator, optional
+            For draws that can be repeated.
+
+        Returns
+        -------
+        Path
+            A table when printed; ``chosen``, ``solutions``, :meth:`Path.plot`.
+
+        Raises
+        ------
+        OptionError
+            The noise is not Gaussian, or an argument does not fit.
+
+        Examples
+        --------
+        >>> import cvxpy as cp, cvxqop, numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> X, theta = rng.uniform(-0.5, 0.5, (20_000, 3)), cp.Variable(3, name="theta")
+        >>> y = X @ [1.0, 0.0, 0.0]
+        >>> loss = cvxqop.private_loss(
+        ...     cp.sum_squares(X @ theta - y), private=[X, y], epsilon=4.0, delta=1e-6,
+        ...     bounds=cvxqop.Bounds(row_norm=1.0, offset=1.0), perturbation=cvxqop.Gaussian(),
+        ... )
+        >>> lam = cp.Parameter(nonneg=True)
+        >>> path = loss.path(lam * cp.norm1(theta), lam, [0.0, 10.0, 100.0, 1000.0])
+        >>> path.solutions[theta].shape, path.chosen < 1000.0
+        ((4, 3), True)
+        """
+        return path(self, penalty, lam, values, constraints, draws=draws, seed=seed)
 
 
 class SolutionVerbs:
