@@ -181,6 +181,8 @@ def _sensitivity(
         trace=constants.trace,
         frobenius=constants.frobenius,
         cuts=constants.cuts,
+        one_row=constants.one_row,
+        anchor_value=constants.anchor_value,
         gradient=gradient,
         offset=erm.loss.offset(settings.bounds) if offset is None else offset,
         anchor_error=_anchor_error(erm, settings),

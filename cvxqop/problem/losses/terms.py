@@ -80,6 +80,11 @@ class Term:
         """None: a record may have curvature along every direction."""
         return None
 
+    @property
+    def _squares(self) -> bool:
+        """Whether every loss is ½κt², but for a constant."""
+        return self.quadratic and self.vanishing
+
     @cached_property
     def _curvature(self) -> float:
         """Σ_j κ_j max_i w_ij."""
@@ -126,6 +131,8 @@ class Term:
             quadratic=self.quadratic,
             row_norm=self.row_norm(bounds),
             gradient_range=1,
+            one_row=True,
+            anchor_value=0.5 * self._curvature * (B or 0.0) ** 2 if self._squares else None,
         )
 
     def gradient_bound(
