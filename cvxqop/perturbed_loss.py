@@ -56,6 +56,12 @@ class PrivateLoss(LossVerbs):
         The law of the noise on ``raw_hessian`` and ``first_gradient``.
     layout : ndarray, shape (d, k)
         Which entries of θ are the columns of Θ, for k outputs.
+    first_value : float, optional
+        The sum of squares at ``first_anchor``, where ``Gaussian(sum_of_squares=…)`` released it.
+    records : int, optional
+        n, where it is public.
+    squares : float, optional
+        κ, where the loss is Σ ½κr² over records.
 
     Examples
     --------
@@ -80,6 +86,9 @@ class PrivateLoss(LossVerbs):
     first_anchor: Array = None  # type: ignore[assignment]  # the anchor
     noise: NoiseLaw | None = None
     layout: npt.NDArray[np.intp] = None  # type: ignore[assignment]  # one output
+    first_value: float | None = None
+    records: int | None = None
+    squares: float | None = None
 
     def __post_init__(self) -> None:
         defaults = {
@@ -190,6 +199,8 @@ class PrivateLoss(LossVerbs):
         lengths = all(value.shape == vector for value in vectors)
         placed = d * k == D and sorted(self.layout.ravel().tolist()) == list(range(D))
         known = isinstance(self.guarantee, Guarantee) and isinstance(self.noise, NoiseLaw | None)
+        known &= isinstance(self.records, int | None)
+        known &= all(isinstance(x, float | None) for x in (self.first_value, self.squares))
         finite = all(value is None or np.isfinite(value).all() for value in self._arrays())
         if not (square and raw and lengths and placed and known and finite):
             raise ValueError("shapes")

@@ -30,6 +30,8 @@ class NoiseLaw:
         How far the spectrum of S reaches below its mean: s√(2d), or σ²(2√(md) − d).
     degrees_of_freedom : float, optional
         m of the Wishart ensemble.
+    value_scale : float, optional
+        Standard deviation of the noise on the sum of squares at the anchor, where it is released.
 
     Examples
     --------
@@ -43,6 +45,7 @@ class NoiseLaw:
     gradient_scale: float
     edge: float
     degrees_of_freedom: float | None = None
+    value_scale: float | None = None
 
     @property
     def mean(self) -> float:

@@ -64,15 +64,20 @@ def release_quadratic(case: Case, backend: Backend) -> PrivateLoss:
     H, g = case.sums.quadratic_form()
     if case.mechanism.sensitivity.anchor_gradient == 0.0:
         g = np.zeros_like(g)  # it is zero but for rounding, and no guard would hide that
+    asked = isinstance(case.mechanism, CalibratedGaussian) and case.mechanism.sum_of_squares_scale
+    value = case.sums.value() if asked else None
     draw, _, _ = case.draw()
-    return Paid(case, partial(_perturbed_form, case, H, g, draw)).run(backend)
+    return Paid(case, partial(_perturbed_form, case, (H, g, value), draw)).run(backend)
 
 
-def _perturbed_form(case: Case, H: Array, g: Array, draw: Draw, backend: Backend) -> PrivateLoss:
+def _perturbed_form(
+    case: Case, sums: tuple[Array, Array, float | None], draw: Draw, backend: Backend
+) -> PrivateLoss:
     """The form with this draw. The Gaussian ensemble repairs the curvature of H̃, which is
     post-processing, and may release the gradient again at the solution of a stage, with residuals
     cut closer (theory §6)."""
-    mechanism, anchor = case.mechanism, case.anchor
+    mechanism, anchor, erm = case.mechanism, case.anchor, case.erm
+    H, g, value = sums
     grid, *grids = mechanism.grids
     released, gradient = grid.add(H, draw.curvature), grids[0].add(g, draw.guard)
     later_stages: list[tuple[float, Array, Grid]] = []
@@ -82,15 +87,22 @@ def _perturbed_form(case: Case, H: Array, g: Array, draw: Draw, backend: Backend
         )
     gradients = [gradient]
     hessian = case.repaired(released, gradients)
+    first_value = None
+    if value is not None and isinstance(mechanism, CalibratedGaussian):
+        assert isinstance(draw, SymmetricDraw)
+        first_value = float(mechanism.value_grid.add(np.asarray(value), np.asarray(draw.value)))
     loss = PrivateLoss(
         hessian,
         gradient,
         anchor,
-        case.erm.variables,
+        erm.variables,
         case.guarantee,
         raw_hessian=released,
         noise=mechanism.law,
         layout=case.layout,
+        first_value=first_value,
+        records=erm.public_count if erm.persons is None else None,
+        squares=erm.loss.squares,
     )
     for bound, guard, grid in later_stages:
         anchor = _stage(case, backend, loss)

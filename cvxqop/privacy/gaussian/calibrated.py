@@ -117,8 +117,20 @@ class CalibratedGaussian:
 
     @property
     def law(self) -> NoiseLaw:
-        """That of the noise on H̃ and on the first g̃."""
-        return NoiseLaw("gaussian", self.scale, self.guard_scale, self.noise_edge)
+        """That of the noise on H̃, on the first g̃ and on the sum of squares."""
+        return NoiseLaw(
+            "gaussian",
+            self.scale,
+            self.guard_scale,
+            self.noise_edge,
+            value_scale=self.sum_of_squares_scale,
+        )
+
+    @property
+    def value_grid(self) -> Grid:
+        """The public grid of the sum of squares."""
+        scale, s = self.sum_of_squares_scale, self.sensitivity
+        return Grid(spacing(scale or 0.0, s.anchor_value or 0.0, 1))
 
     def level(self, stage: int = 0) -> float:
         """The least curvature after the repair, for stage j = 0, 1, …
@@ -188,7 +200,9 @@ class CalibratedGaussian:
         guards = tuple(
             s * noise.standard_normal(D) if s > 0.0 else np.zeros(D) for s in self.guard_scales
         )
-        return SymmetricDraw(S, guards)
+        scale = self.sum_of_squares_scale
+        value = scale * float(noise.standard_normal(1)[0]) if scale else 0.0
+        return SymmetricDraw(S, guards, value=value)
 
     @property
     def grids(self) -> tuple[Grid, ...]:

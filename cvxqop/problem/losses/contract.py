@@ -34,6 +34,9 @@ class Sums(Protocol):
     def gradient(self) -> Array:
         """That gradient alone."""
 
+    def value(self) -> float:
+        """Σ ½κt² at the anchor, of squared losses."""
+
     def whole(self, S: Array) -> Array:
         """(D, D) from a matrix of the side of S."""
 
@@ -75,6 +78,10 @@ class PrivateTerms(Protocol):
     @property
     def one_residual(self) -> bool:
         """Whether a record has one residual, which may be cut closer at another anchor."""
+
+    @property
+    def squares(self) -> float | None:
+        """κ where the loss is Σ ½κt² over records; else None."""
 
     @property
     def cuts_slopes(self) -> bool:

@@ -108,6 +108,11 @@ class Part:
         (g,) = self.records.sum(_slope, self.loss, anchor[self.layout])
         return self.spread(g)
 
+    def value(self, anchor: Array) -> float:
+        """The sum itself at the anchor."""
+        (total,) = self.records.sum(_value, self.loss, anchor[self.layout])
+        return float(total[0])
+
     def gradient_norms(self, anchor: Array, edges: Array) -> Array:
         """How many records have ‖∇ℓ(θ0)‖ in [edges_j, edges_(j+1)): a histogram."""
         (counts,) = self.records.sum(_norms, self.loss, anchor[self.layout], edges)
@@ -120,6 +125,10 @@ def _quadratic_form(A: Any, C: Array, loss: Any, anchor: Array) -> tuple[Any, ..
 
 def _slope(A: Any, C: Array, loss: Any, anchor: Array) -> tuple[Any]:
     return (A.T @ loss.evaluate(np.asarray(A @ anchor), C)[1],)
+
+
+def _value(A: Any, C: Array, loss: Any, anchor: Array) -> tuple[Array]:
+    return (np.sum(loss.evaluate(np.asarray(A @ anchor), C)[0], keepdims=True),)
 
 
 def _norms(A: Any, C: Array, loss: Any, anchor: Array, edges: Array) -> tuple[Array]:

@@ -70,6 +70,11 @@ class RecognisedLoss:
         return len(self.terms) == 1
 
     @property
+    def squares(self) -> float | None:
+        """That of a single term."""
+        return self.terms[0].squares if len(self.terms) == 1 else None
+
+    @property
     def cuts_slopes(self) -> bool:
         """Only a single row with one number: the gradients of several rows have no common cut."""
         return len(self.terms) == 1 and self.terms[0].cuts_slopes
@@ -197,6 +202,10 @@ class RecognisedSums:
     def gradient(self) -> Array:
         """That gradient alone."""
         return np.asarray(sum(part.gradient(self.anchor) for part in self.parts))
+
+    def value(self) -> float:
+        """Σ ½κt² at the anchor."""
+        return sum(part.value(self.anchor) for part in self.parts)
 
     def gradient_norms(self, edges: Array) -> Array:
         """How many records have a gradient of a norm in each [edges_j, edges_(j+1)); one term."""

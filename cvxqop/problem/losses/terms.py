@@ -82,8 +82,18 @@ class Term:
 
     @property
     def _squares(self) -> bool:
-        """Whether every loss is ½κt², but for a constant."""
-        return self.quadratic and self.vanishing
+        """Whether every loss is ½κt²."""
+        zero = np.zeros(1)
+        plain = all(float(loss.value(zero)[0]) == 0.0 for loss, _ in self.losses)
+        return self.quadratic and self.vanishing and plain
+
+    @property
+    def squares(self) -> float | None:
+        """κ where a record adds one ½κt², the same κ in each; else None."""
+        (_, weight), *others = self.losses
+        if others or self.shares is not None or np.size(weight) != 1 or not self._squares:
+            return None
+        return float(self._curvature)
 
     @cached_property
     def _curvature(self) -> float:
