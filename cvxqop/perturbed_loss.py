@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from cvxqop import _cvxpy, publishing
 from cvxqop.guarantee import Guarantee
-from cvxqop.inference.verbs import LossVerbs
+from cvxqop.inference.loss_verbs import LossVerbs
 from cvxqop.privacy.law import NoiseLaw
 from cvxqop.travel import Description, deep_copies, distinct_names, read_only
 

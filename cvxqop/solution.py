@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from cvxqop import publishing
 from cvxqop.guarantee import Guarantee
-from cvxqop.inference.verbs import SolutionVerbs
+from cvxqop.inference.solution_verbs import SolutionVerbs
 from cvxqop.perturbed_loss import PrivateLoss
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.travel import Description, deep_copies, distinct_names, read_only

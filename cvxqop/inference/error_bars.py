@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.errors import OptionError, ProblemError
+from cvxqop.inference.fit import noise_variance
 from cvxqop.inference.intervals import Intervals, checked_level, split_up
 from cvxqop.inference.released import Released, generator_of, law_of, redraws
 from cvxqop.inference.solving import PublicRest
@@ -30,8 +31,8 @@ class ErrorBars(Intervals):
     """Intervals for the solution without privacy, coefficient by coefficient.
 
     They are about the minimiser of the same regulariser and constraints on the same clipped records
-    without noise, not about a population: `population` says so where they are. Print it for a
-    table; :meth:`plot` draws it.
+    without noise; with ``population`` about that on all of a population with residuals of one
+    variance. Print it for a table; :meth:`plot` draws it.
 
     Attributes
     ----------
@@ -41,6 +42,8 @@ class ErrorBars(Intervals):
         Where the noise exceeds the curvature of the data: read the interval as unbounded.
     share : mapping {variable: ndarray}
         The part of each coefficient in such directions, between 0 and 1, averaged over redraws.
+    population : bool
+        Whether the sampling of the records is included.
     level : float
         1 − α: the nominal coverage of each interval by itself. Misses come together.
     draws : ndarray, shape (B, D)
@@ -49,6 +52,7 @@ class ErrorBars(Intervals):
 
     share: Mapping[cp.Variable, Array] = field(default_factory=dict)
     undetermined: Mapping[cp.Variable, npt.NDArray[np.bool_]] = field(default_factory=dict)
+    population: bool = False
 
     @property
     def variables(self) -> tuple[cp.Variable, ...]:
@@ -111,10 +115,16 @@ class ErrorBars(Intervals):
         return ["not determined" if one else "" for one in loose]
 
     def _notes(self) -> list[str]:
+        about = "the same clipped records, not about a population"
+        if self.population:
+            about = (
+                "a population of clipped records from which these were drawn, with residuals of "
+                "one variance"
+            )
         notes = [
-            "About the solution without privacy of the same problem on the same clipped records, "
-            "not about a population; what clipping changes is not included. Each interval is for "
-            "one coefficient, and misses come together.",
+            f"About the solution without privacy of the same problem on {about}; what clipping "
+            "changes is not included. Each interval is for one coefficient, and misses come "
+            "together.",
         ]
         if np.any(self._stacked(self.undetermined)):
             notes.append(
@@ -133,6 +143,7 @@ def error_bars(
     released: Mapping[cp.Variable, Any] | None = None,
     level: float = 0.95,
     draws: int = 1000,
+    population: bool = False,
     seed: int | np.random.Generator | None = None,
 ) -> ErrorBars:
     """Redraw the noise around the released form, solve the same problem, and take quantiles.
@@ -153,8 +164,9 @@ def error_bars(
             "the new ones."
         )
     generator, (d, k) = generator_of(seed), loss.layout.shape
+    variance = noise_variance(loss, regularizer, constraints, generator) if population else 0.0
     found, raised = [], np.zeros(d)
-    for forms in redraws(loss, draws, generator):
+    for forms in redraws(loss, draws, generator, variance):
         found.append(rest.solve(forms.H, forms.g, loss, forms.least, theta))
         raised += forms.raised
     solutions = np.concatenate(found)
@@ -167,6 +179,7 @@ def error_bars(
         level,
         share=split_up(share, loss.variables),
         undetermined=split_up(share > LOOSE, loss.variables),
+        population=bool(population),
     )
 
 

@@ -71,6 +71,18 @@ class Released(Protocol):
         """The law of the noise on these two."""
 
     @property
+    def first_value(self) -> float | None:
+        """The sum of squares at the first anchor, where it was released."""
+
+    @property
+    def records(self) -> int | None:
+        """n, where it is public."""
+
+    @property
+    def squares(self) -> float | None:
+        """κ of one sum of squares."""
+
+    @property
     def layout(self) -> npt.NDArray[np.intp]:
         """(d, k): the entries of θ that are the columns of Θ."""
 
@@ -125,8 +137,11 @@ def generator_of(seed: int | np.random.Generator | None) -> np.random.Generator:
     return Randomness(seed).fresh()[1]
 
 
-def redraws(loss: Released, draws: int, generator: np.random.Generator) -> Iterator[Forms]:
-    """(H̃ − S', g̃ − a') for fresh S' and a' of the law of the noise, in blocks."""
+def redraws(
+    loss: Released, draws: int, generator: np.random.Generator, variance: float = 0.0
+) -> Iterator[Forms]:
+    """(H̃ − S', g̃ − a') for fresh S' and a' of the law of the noise, in blocks; with a ``variance``,
+    one output, gradients move by √variance H^½ z as well."""
     law, raw, (d, k) = law_of(loss), raw_of(loss), loss.layout.shape
     floor = LIGHT * law.edge
     size = max(1, BLOCK // (d * k) ** 2)
@@ -137,7 +152,11 @@ def redraws(loss: Released, draws: int, generator: np.random.Generator) -> Itera
         values, vectors = np.linalg.eigh(H)
         low = (values < floor).astype(np.float64)
         raised = np.einsum("bij,bj->i", vectors**2, low)
-        yield Forms(*_assembled(np.maximum(values, floor), vectors), g, raised)
+        values = np.maximum(values, floor)
+        if variance > 0.0:
+            z = np.sqrt(variance * values) * generator.standard_normal((count, d))
+            g[:, loss.layout[:, 0]] += np.matmul(vectors, z[:, :, None])[:, :, 0]
+        yield Forms(*_assembled(values, vectors), g, raised)
 
 
 def raised_to(H: Array, level: float) -> tuple[Array, Array]:

@@ -1,37 +1,22 @@
-"""What a private loss and a private solution can be asked at no further cost."""
+"""What a private loss can be asked at no further cost."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop.errors import OptionError, ProblemError
 from cvxqop.inference.error_bars import ErrorBars, error_bars
+from cvxqop.inference.fit import Fit, fit
 from cvxqop.inference.joint_test import p_value
 from cvxqop.inference.path import Path, path
 from cvxqop.inference.released import Released
+from cvxqop.inference.solution_verbs import held
 
-__all__ = ["LossVerbs", "SolutionVerbs"]
-
-
-class Solved(Protocol):
-    """A private solution, as far as inference goes."""
-
-    @property
-    def values(self) -> Mapping[cp.Variable, Any]:
-        """The release."""
-
-    @property
-    def private_loss(self) -> Any:
-        """What was released underneath, None where nothing was."""
-
-    @property
-    def _rest(self) -> tuple[Any, Any] | None:
-        """The regulariser and the constraints of the problem, where they are held."""
+__all__ = ["LossVerbs"]
 
 
 class LossVerbs:
@@ -44,6 +29,7 @@ class LossVerbs:
         *,
         level: float = 0.95,
         draws: int = 1000,
+        population: bool = False,
         seed: int | np.random.Generator | None = None,
     ) -> ErrorBars:
         """How far the solution with this r and C may be from the one without privacy; free.
@@ -64,6 +50,10 @@ class LossVerbs:
         draws : int
             B. Where r and C act on each coordinate by itself all are solved at once; where they
             split into known proximal operators one after another; else by a solver of CVXPY.
+        population : bool
+            Whether the sampling of the records is included: intervals for the minimiser on a
+            population, with residuals of one variance, estimated by `fit`. Needs
+            ``Gaussian(sum_of_squares=…)`` and a public number of records.
         seed : int or numpy.random.Generator, optional
             For draws that can be repeated. It is no part of the release: redraws are public.
 
@@ -75,7 +65,8 @@ class LossVerbs:
         Raises
         ------
         OptionError
-            r or C is not convex, or level and draws do not fit.
+            r or C is not convex, level and draws do not fit, or what ``population`` needs is not
+            there.
 
         Examples
         --------
@@ -91,7 +82,15 @@ class LossVerbs:
         >>> bars.lower[theta].shape, bool(np.any(bars.undetermined[theta]))
         ((3,), False)
         """
-        return error_bars(self, regularizer, constraints, level=level, draws=draws, seed=seed)
+        return error_bars(
+            self,
+            regularizer,
+            constraints,
+            level=level,
+            draws=draws,
+            population=population,
+            seed=seed,
+        )
 
     def p_value(
         self: Released,
@@ -196,55 +195,55 @@ class LossVerbs:
         """
         return path(self, penalty, lam, values, constraints, draws=draws, seed=seed)
 
-
-class SolutionVerbs:
-    """Methods of `cvxqop.PrivateSolution`."""
-
-    def error_bars(
-        self: Solved,
+    def fit(
+        self: Released,
+        regularizer: Any = None,
+        constraints: Sequence[cp.Constraint] | None = None,
         *,
-        level: float = 0.95,
-        draws: int = 1000,
+        draws: int = 200,
         seed: int | np.random.Generator | None = None,
-    ) -> ErrorBars:
-        """How far this solution may be from the one without privacy, at no further cost.
+    ) -> Fit:
+        """Training R² and residual standard deviation, with standard errors; free.
 
-        `PrivateLoss.error_bars` with the regulariser and the constraints of the problem. With
-        stages the redraws are those of the first: the printed solution is another estimate of the
-        same minimiser.
+        R² = 1 − f(θ̂)/f(θ0) for the one-stage solution θ̂ with this r and C. f(θ̂) − f(θ0) is
+        estimated without bias from the release (:mod:`cvxqop.inference.risk`), f(θ0) has been
+        released.
+
+        Parameters
+        ----------
+        regularizer : cvxpy.Expression or PrivateSolution, optional
+            Public convex r(θ); of a solution its regulariser and constraints are taken.
+        constraints : list of constraints, optional
+            Public C.
+        draws : int
+            Of the simulation.
+        seed : int or numpy.random.Generator, optional
+            For draws that can be repeated.
+
+        Returns
+        -------
+        Fit
 
         Raises
         ------
         OptionError
-            The loss was not squared, or level and draws do not fit.
-        ProblemError
-            A copy, or a solution from a text, does not hold the regulariser and the constraints; or
-            they have changed since.
+            The sum of squares was not released (``Gaussian(sum_of_squares=…)``).
 
         Examples
         --------
         >>> import cvxpy as cp, cvxqop, numpy as np
         >>> rng = np.random.default_rng(0)
         >>> X, theta = rng.uniform(-0.5, 0.5, (20_000, 3)), cp.Variable(3, name="theta")
-        >>> y = X @ [1.0, 0.0, -0.5]
-        >>> objective = cp.Minimize(cp.sum_squares(X @ theta - y) + cp.norm1(theta))
-        >>> solution = cvxqop.privatize(
-        ...     cp.Problem(objective), private=[X, y], epsilon=1.0, delta=1e-6,
+        >>> y = X @ [1.0, 0.0, -0.5] + rng.uniform(-0.3, 0.3, 20_000)
+        >>> loss = cvxqop.private_loss(
+        ...     cp.sum_squares(X @ theta - y), private=[X, y], epsilon=2.0, delta=1e-6, seed=1,
         ...     bounds=cvxqop.Bounds(row_norm=1.0, offset=1.0),
+        ...     perturbation=cvxqop.Gaussian(sum_of_squares=True),
         ... )
-        >>> solution.error_bars(draws=200).lower[theta].shape
-        (3,)
+        >>> found = loss.fit()
+        >>> abs(found.residual_sd - 0.3 / 3**0.5) < 0.02
+        True
         """
-        loss, rest = self.private_loss, self._rest
-        if loss is None:
-            raise OptionError(
-                "error_bars: the loss of this release is not squared, so that no quadratic form "
-                "was released whose noise could be redrawn."
-            )
-        if rest is None:
-            raise ProblemError(
-                "error_bars: this solution is a copy and does not hold the regulariser and the "
-                "constraints. Write them in the variables of solution.private_loss, and use "
-                "solution.private_loss.error_bars(regularizer, constraints)."
-            )
-        return error_bars(loss, *rest, released=self.values, level=level, draws=draws, seed=seed)
+        if hasattr(regularizer, "private_loss"):
+            regularizer, constraints = held(regularizer, "fit")[1]
+        return fit(self, regularizer, constraints, draws=draws, seed=seed)
