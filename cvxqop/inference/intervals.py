@@ -17,7 +17,7 @@ from cvxqop.inference import drawing
 from cvxqop.privacy.accounting.profile import is_number
 from cvxqop.travel import distinct_names
 
-__all__ = ["Intervals", "checked_level", "split_up"]
+__all__ = ["Intervals", "checked_level", "paragraph", "split_up"]
 
 Array = npt.NDArray[np.float64]
 
@@ -118,10 +118,17 @@ class Intervals:
         if len(names) > SHOWN:
             lines.append(f"  … and {len(names) - SHOWN} more: to_pandas() has them all")
         for note in self._notes():
-            lines += textwrap.wrap(note, 88, initial_indent="  ", subsequent_indent="  ")
+            lines += paragraph(note)
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def paragraph(text: str) -> list[str]:
+    """Lines that fit a terminal."""
+    return textwrap.wrap(
+        text, 88, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
+    )
 
 
 def checked_level(level: Any, draws: Any) -> tuple[float, int]:

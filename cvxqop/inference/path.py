@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from cvxqop import _cvxpy
 from cvxqop.errors import OptionError
 from cvxqop.inference import drawing
-from cvxqop.inference.intervals import split_up
+from cvxqop.inference.intervals import paragraph, split_up
 from cvxqop.inference.released import Released, generator_of
 from cvxqop.inference.risk import coupled_risk, one_stage, spread_of
 from cvxqop.inference.solving import PublicRest
@@ -82,9 +81,7 @@ class Path:
         for k, (value, gain, error, count) in enumerate(rows):
             mark = "  chosen" if k == self.index else ""
             lines.append(f"  {value:>12.5g}{gain:>15.5g}{error:>12.3g}{count:>9}{mark}")
-        return "\n".join(
-            [*lines, *textwrap.wrap(SENTENCE, 88, initial_indent="  ", subsequent_indent="  ")]
-        )
+        return "\n".join([*lines, *paragraph(SENTENCE)])
 
     __repr__ = __str__
 

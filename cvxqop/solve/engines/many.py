@@ -63,7 +63,7 @@ def minimise_many(H: Array, linear: Array, least: Array, rest: Rest, start: Arra
     theta = np.broadcast_to(np.clip(start, rest.lower, rest.upper), linear.shape).copy()
     distance = np.full(len(theta), np.inf)
     left = np.arange(len(theta))
-    for _ in range(ROUNDS):
+    for steps in range(ROUNDS + 1):
         A, b, at = H[left], linear[left], theta[left]
         gradient = _times(A, at) + b
         residual = np.linalg.norm(gradient + rest.nearest_subgradient(at, -gradient), axis=1)
@@ -71,7 +71,7 @@ def minimise_many(H: Array, linear: Array, least: Array, rest: Rest, start: Arra
         size = np.linalg.norm(A, axis=(1, 2)) * np.linalg.norm(at, axis=1)
         going = residual > 16.0 * EPS * (size + np.linalg.norm(b, axis=1))
         left = left[going]
-        if not len(left):
+        if not len(left) or steps == ROUNDS:
             break
         theta[left] = _stepped(A[going], gradient[going], b[going], at[going], rest)
     return Many(theta, distance)
