@@ -19,8 +19,6 @@ from cvxqop.solve.rest.prox import NotSplittable, splits
 __all__ = ["Backend"]
 
 STOTOS = "STOTOS"
-MANY_FEATURES = 500
-"""From here on a conic solver takes longer than the rest of a release."""
 STOTOS_OPTIONS = ("variant", "max_iter", "time_limit", "finish")
 LIMITS = cone_checks.LIMITS
 
@@ -145,11 +143,9 @@ def _installed(solver: str | None) -> str | None:
 
 
 def _default(erm: ERM, options: Mapping[str, Any]) -> str:
-    """The solver of a released quadratic: of many features the quickest that there is."""
+    """The quickest solver of a released quadratic; options are those of a solver of CVXPY."""
     rest = (erm.variables, erm.regulariser, erm.constraints)
-    if options or erm.dimension < MANY_FEATURES:
-        return conic.default_solver(*rest)
-    return conic.quickest(*rest)
+    return conic.default_solver(*rest) if options else conic.quickest(*rest)
 
 
 def _touches(settings: Settings) -> bool:

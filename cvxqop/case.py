@@ -201,6 +201,10 @@ def _anchor_error(erm: ERM, settings: Settings) -> float | None:
     return float(anchor.error)
 
 
+def _averages(erm: ERM) -> bool:
+    return erm.persons is not None and erm.persons.weights is not None
+
+
 def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
     """Refuse what the mechanism or the route to the solver does not support."""
     mechanism, loss, terms = settings.mechanism, erm.loss, " + ".join(erm.terms)
@@ -228,7 +232,12 @@ def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
             "accept_solver_accuracy has no meaning for quadratic losses: the solver sees the "
             "released quadratic form only, so that its accuracy is no part of the guarantee."
         )
-    if isinstance(mechanism, Gaussian) and mechanism.stages > 1 and not loss.one_residual:
+    if isinstance(mechanism, Gaussian) and mechanism.adaptive and _averages(erm):
+        raise OptionError(
+            "Gaussian: stages='adaptive' counts rows in histograms, and rows that weigh 1/m each "
+            "cannot be counted as one person: state rows_per_person=k, or use stages=1."
+        )
+    if isinstance(mechanism, Gaussian) and mechanism.repeats and not loss.one_residual:
         raise OptionError(
             f"Gaussian: stages > 1 cut the residual of a record closer, and a record of {terms} "
             "has several rows, or none that is known: use stages=1."
@@ -240,7 +249,7 @@ def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
                 "its curvature, and this variant of STOTOS works on the records. Leave the variant "
                 "out."
             )
-        if mechanism.stages > 1:
+        if mechanism.repeats:
             raise OptionError(
                 "Gaussian: stages > 1 release the gradient of a squared loss again, and the "
                 f"private loss {terms} is not quadratic: use stages=1."

@@ -11,8 +11,9 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop import _cvxpy, publishing
+from cvxqop import _cvxpy
 from cvxqop.guarantee import Guarantee
+from cvxqop.inference import publishing
 from cvxqop.inference.loss_verbs import LossVerbs
 from cvxqop.privacy.law import NoiseLaw
 from cvxqop.travel import Description, deep_copies, distinct_names, read_only
@@ -129,6 +130,10 @@ class PrivateLoss(LossVerbs):
     def profile(self, epsilon: npt.ArrayLike) -> Array:
         """δ(ε) of the release, rounded up."""
         return self.guarantee.profile(epsilon)
+
+    def numbers(self) -> tuple[Array, Array, Array]:
+        """H̃, g̃ and θ0, of the quadratic that is solved."""
+        return self.hessian, self.gradient, self.anchor
 
     def state(self) -> dict[str, Any]:
         """All fields but the variables."""

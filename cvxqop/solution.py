@@ -17,8 +17,8 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from cvxqop import publishing
 from cvxqop.guarantee import Guarantee
+from cvxqop.inference import publishing
 from cvxqop.inference.solution_verbs import SolutionVerbs
 from cvxqop.perturbed_loss import PrivateLoss
 from cvxqop.privacy.mechanism import Mechanism

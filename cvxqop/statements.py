@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from cvxqop.prediction import Prediction
 from cvxqop.privacy.gaussian.options import Gaussian
 from cvxqop.privacy.linear.options import Linear
 from cvxqop.privacy.mechanism import Mechanism
@@ -75,7 +76,13 @@ def assumptions_of(
             "the one whose slope is cut to ±ζ/‖a‖ (for a squared loss Huber's), a bias that "
             "neither more records nor a larger epsilon removes."
         )
-    if isinstance(settings.mechanism, Gaussian) and settings.mechanism.stages > 1:
+    if isinstance(settings.mechanism, Gaussian) and settings.mechanism.adaptive:
+        sentences.append(
+            "The answer minimises the loss as written plus a linear term of the size of the noise "
+            "of the first gradient and of the curvature: gradients that were cut leave a bias of "
+            "that size where records are few, which vanishes as records are added."
+        )
+    elif isinstance(settings.mechanism, Gaussian) and settings.mechanism.repeats:
         sentences.append(
             "From the second stage on residuals are cut to a part of their bound: where many are "
             "larger, what is minimised is not the squared loss as written, a bias that neither "
@@ -137,7 +144,9 @@ def caveats_of(settings: Settings, reproducible: bool) -> tuple[str, ...]:
     return tuple(caveats)
 
 
-def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str, ...]:
+def warnings_of(
+    erm: ERM, settings: Settings, mechanism: Mechanism, prediction: Prediction | None
+) -> tuple[str, ...]:
     """What is likely to disappoint, or to be wrong, judged by public numbers alone."""
     warnings = []
     radius = settings.distance
@@ -159,6 +168,13 @@ def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str
                 f"the noise is predicted to cost as much as returning the anchor would, with {n} "
                 f"{whose} and a distance of {radius:.3g} to cover"
             )
+        elif prediction is not None and prediction.drowned(n):
+            warnings.append(
+                "most of the answer is expected to be noise: predictions off by about "
+                f"{prediction.error(n):.2g}, those of the anchor by {prediction.of_anchor(n):.2g}. "
+                "More records, a larger epsilon, fewer features or tighter bounds help"
+            )
+    warnings += settings.bounds.remarks if settings.bounds is not None else ()
     if settings.epsilon >= 100.0 and isinstance(mechanism, CalibratedWishart) and not floor:
         warnings.append(
             f"the Wishart ridge never falls below the curvature L = {smoothness:.3g} of one record,"

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cvxpy.error import SolverError
 
 from cvxqop import _cvxpy
-from cvxqop.backend import STOTOS, Backend
+from cvxqop.backend import Backend
 from cvxqop.case import Case
 from cvxqop.errors import (
     AccuracyError,
@@ -20,17 +20,17 @@ from cvxqop.errors import (
     keep,
     sealed,
 )
+from cvxqop.privacy.gaussian.adaptive import AdaptiveDraw, CalibratedAdaptive
 from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian
 from cvxqop.privacy.gaussian.symmetric import SymmetricDraw
 from cvxqop.privacy.grid import Grid
 from cvxqop.privacy.mechanism import Draw
-from cvxqop.problem.erm import ERM
 from cvxqop.solution import PrivateLoss, PrivateSolution
-from cvxqop.solve.answer import Answer
-from cvxqop.solve.engines import conic, stotos
 from cvxqop.solve.smooth.quadratic import Quadratic
+from cvxqop.spending.adaptive import adaptive_loss
 from cvxqop.spending.certified import from_records
 from cvxqop.spending.paid import Paid, afterwards, backend_of
+from cvxqop.spending.quadratic import minimiser, solve_quadratic
 
 __all__ = ["release_quadratic", "spend"]
 
@@ -76,10 +76,13 @@ def _perturbed_form(
     """The form with this draw. The Gaussian ensemble repairs the curvature of H̃, which is
     post-processing, and may release the gradient again at the solution of a stage, with residuals
     cut closer (theory §6)."""
-    mechanism, anchor, erm = case.mechanism, case.anchor, case.erm
+    mechanism, anchor = case.mechanism, case.anchor
     H, g, value = sums
     grid, *grids = mechanism.grids
     released, gradient = grid.add(H, draw.curvature), grids[0].add(g, draw.guard)
+    first = _first(case, released, gradient, value, draw)
+    if isinstance(mechanism, CalibratedAdaptive) and isinstance(draw, AdaptiveDraw):
+        return replace(adaptive_loss(case, mechanism, released, gradient, draw, backend), **first)
     later_stages: list[tuple[float, Array, Grid]] = []
     if isinstance(mechanism, CalibratedGaussian) and isinstance(draw, SymmetricDraw):
         later_stages = list(
@@ -87,23 +90,7 @@ def _perturbed_form(
         )
     gradients = [gradient]
     hessian = case.repaired(released, gradients)
-    first_value = None
-    if value is not None and isinstance(mechanism, CalibratedGaussian):
-        assert isinstance(draw, SymmetricDraw)
-        first_value = float(mechanism.value_grid.add(np.asarray(value), np.asarray(draw.value)))
-    loss = PrivateLoss(
-        hessian,
-        gradient,
-        anchor,
-        erm.variables,
-        case.guarantee,
-        raw_hessian=released,
-        noise=mechanism.law,
-        layout=case.layout,
-        first_value=first_value,
-        records=erm.public_count if erm.persons is None else None,
-        squares=erm.loss.squares,
-    )
+    loss = PrivateLoss(hessian, gradient, anchor, case.erm.variables, case.guarantee, **first)
     for bound, guard, grid in later_stages:
         anchor = _stage(case, backend, loss)
         gradient = grid.add(case.reanchored(anchor, bound).sums.gradient(), guard)
@@ -113,13 +100,32 @@ def _perturbed_form(
     return loss
 
 
+def _first(
+    case: Case, released: Array, gradient: Array, value: float | None, draw: Draw
+) -> dict[str, Any]:
+    """What was released first, and the public law of its noise: what inference starts from."""
+    mechanism, erm, noisy = case.mechanism, case.erm, None
+    if value is not None:
+        assert isinstance(mechanism, CalibratedGaussian)
+        assert isinstance(draw, SymmetricDraw)
+        noisy = float(mechanism.value_grid.add(np.asarray(value), np.asarray(draw.value)))
+    return {
+        "raw_hessian": released,
+        "first_gradient": gradient,
+        "first_anchor": case.anchor,
+        "first_value": noisy,
+        "noise": mechanism.law,
+        "layout": case.layout,
+        "records": erm.public_count if erm.persons is None else None,
+        "squares": erm.loss.squares,
+    }
+
+
 def _stage(case: Case, backend: Backend, loss: PrivateLoss) -> Array:
     """The solution of a stage: any public rule will do, for the last stage has the last word."""
-    if case.erm.regulariser is not None or case.erm.constraints:
-        try:
-            return _solve_quadratic(case, backend, loss).theta
-        except (SolverError, AccuracyError):
-            pass
+    found = minimiser(case, backend, Quadratic(*loss.numbers()))
+    if found is not None:
+        return found
     return np.asarray(loss.anchor - np.linalg.solve(loss.hessian, loss.gradient))
 
 
@@ -127,7 +133,7 @@ def _from_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> PrivateS
     """Squared losses: the solver sees what has been released, so its accuracy is no matter."""
     failure = ""
     try:
-        answer = _solve_quadratic(case, backend, loss)
+        answer = solve_quadratic(case, backend, Quadratic(*loss.numbers()))
     except (SolverError, AccuracyError) as error:
         failure = str(error)
     if failure:
@@ -145,24 +151,3 @@ def _from_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> PrivateS
     values = _cvxpy.released({**case.erm.unstack(answer.theta), **answer.auxiliary})
     rest = (case.erm.regulariser, tuple(case.erm.constraints))
     return PrivateSolution(values, case.guarantee, backend.name, loss, _rest=rest)
-
-
-def _solve_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> Answer:
-    quadratic = Quadratic(loss.hessian, loss.gradient, loss.anchor)
-    rest = _rest(case.erm)
-    if backend.name == STOTOS:
-        answer = stotos.solve_stotos(
-            quadratic,
-            *rest,
-            accuracy=case.settings.tolerance,
-            progress=case.settings.verbose,
-            **backend.options,
-        )
-        if what := answer.fault(*rest):
-            raise SolverError(f"the answer of STOTOS {what}; try another solver")
-        return answer
-    return conic.solve_conic(quadratic, *rest, solver=backend.name, solver_options=backend.options)
-
-
-def _rest(erm: ERM) -> tuple[Any, Any, Any]:
-    return erm.variables, erm.regulariser, erm.constraints

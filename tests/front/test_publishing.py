@@ -27,6 +27,7 @@ def lasso(X, y, **attributes):
 MECHANISMS = [
     cvxqop.Gaussian(),
     cvxqop.Gaussian(stages=3),
+    cvxqop.Gaussian(stages="adaptive"),
     cvxqop.Wishart(),
     cvxqop.Wishart(curvature="floor"),
     cvxqop.Linear(),

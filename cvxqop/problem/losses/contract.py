@@ -37,11 +37,18 @@ class Sums(Protocol):
     def value(self) -> float:
         """Σ ½κt² at the anchor, of squared losses."""
 
+    def cut_gradients(self, theta: Array, cuts: Array, edges: Array) -> tuple[Array, Array]:
+        """In one pass, of records with one residual: the gradient at θ with that of each record cut
+        to each of the norms, (m, D), and a histogram of the norms."""
+
     def whole(self, S: Array) -> Array:
         """(D, D) from a matrix of the side of S."""
 
     def columns(self, gradient: Array) -> Array:
         """A gradient (D,) by output, (p, k), where outputs share one S."""
+
+    def stacked(self, columns: Array) -> Array:
+        """A gradient (D,) from its columns."""
 
     def smooth(self, finite_sum: Any, function: Any) -> Callable[[Array, Array], Any]:
         """The sum with ½(θ−θ0)'S(θ−θ0) + a'(θ−θ0), as a function of S (D, D) and a; made by one of
@@ -98,6 +105,11 @@ class PrivateTerms(Protocol):
     @property
     def flat(self) -> Array | None:
         """Orthonormal directions (D, ·) along which no record has curvature."""
+
+    @property
+    def prediction_curvature(self) -> float | None:
+        """κ of a record's loss in its prediction x'θ, in units of the target; None where a record
+        has no single prediction."""
 
     def row_norm(self, bounds: Bounds) -> float:
         """R ≥ ‖a‖ of every row; infinite where there are none."""

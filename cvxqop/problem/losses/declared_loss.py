@@ -53,6 +53,7 @@ class DeclaredLoss:
     records_are_drawn = False
     has_offset = False
     flat = squares = None
+    prediction_curvature = None
 
     @property
     def dimension(self) -> int:
@@ -242,9 +243,15 @@ class _Sums:
         """S itself."""
         return S
 
+    def cut_gradients(self, theta: Array, cuts: Array, edges: Array) -> tuple[Array, Array]:
+        """Not of a declared loss: how it is made of records is not known."""
+        raise NotImplementedError
+
     def columns(self, gradient: Array) -> Array:
         """The gradient itself."""
         return gradient
+
+    stacked = columns
 
     def smooth(self, finite_sum: Any, function: Any) -> Callable[[Array, Array], Any]:
         """A function of which no more is known than its values and gradients."""

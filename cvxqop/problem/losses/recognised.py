@@ -85,6 +85,11 @@ class RecognisedLoss:
         return self.terms[0].flat if len(self.terms) == 1 else None
 
     @property
+    def prediction_curvature(self) -> float | None:
+        """That of a single term."""
+        return self.terms[0].prediction_curvature if len(self.terms) == 1 else None
+
+    @property
     def _most(self) -> int:
         """What the bounds of one row count for a person: k, and 1 for a mean."""
         return 1 if self.persons is None else self.persons.rows or 1
@@ -207,10 +212,10 @@ class RecognisedSums:
         """Σ ½κt² at the anchor."""
         return sum(part.value(self.anchor) for part in self.parts)
 
-    def gradient_norms(self, edges: Array) -> Array:
-        """How many records have a gradient of a norm in each [edges_j, edges_(j+1)); one term."""
+    def cut_gradients(self, theta: Array, cuts: Array, edges: Array) -> tuple[Array, Array]:
+        """Those of a single term."""
         (part,) = self.parts
-        return part.gradient_norms(self.anchor, edges)
+        return part.cut_gradients(theta, cuts, edges)
 
     def whole(self, S: Array) -> Array:
         """S in every output, where they share it."""
@@ -219,6 +224,10 @@ class RecognisedSums:
     def columns(self, gradient: Array) -> Array:
         """(p, k) where outputs share S."""
         return gradient[self.parts[0].layout] if self.shared else gradient
+
+    def stacked(self, columns: Array) -> Array:
+        """(D,) from what `columns` makes."""
+        return self.parts[0].spread(columns) if self.shared else columns
 
     def smooth(self, finite_sum: Any, function: Any) -> Callable[[Array, Array], Any]:
         """A sum over records."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from cvxqop.errors import ProblemError
 from cvxqop.guarantee import Guarantee
+from cvxqop.privacy.gaussian.adaptive import CalibratedAdaptive
 from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian
 from cvxqop.privacy.gaussian.truncated import CalibratedTruncatedGaussian
 from cvxqop.privacy.law import NoiseLaw
@@ -37,6 +38,7 @@ FORMAT = 1
 KINDS: Mapping[str, type] = {
     kind.__name__: kind
     for kind in (
+        CalibratedAdaptive,
         CalibratedGaussian,
         CalibratedLinear,
         CalibratedPaper,
