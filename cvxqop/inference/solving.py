@@ -18,6 +18,8 @@ from cvxqop.solve.engines.conic import solve_conic
 from cvxqop.solve.engines.many import minimise_many
 from cvxqop.solve.engines.monitor import Goal, Monitor
 from cvxqop.solve.engines.newton import minimise_quadratic
+from cvxqop.solve.rest.intersection import Intersection
+from cvxqop.solve.rest.polyhedron import Polyhedron
 from cvxqop.solve.rest.prox import NotSplittable, split
 from cvxqop.solve.rest.rest import Rest
 from cvxqop.solve.smooth.quadratic import Quadratic
@@ -95,7 +97,8 @@ class PublicRest:
         projections that are iterations themselves."""
         rest = self.rest
         assert rest is not None
-        return rest.dimension <= FEW or (rest.fused and not rest.sets)
+        slow = any(isinstance(s.inner, Polyhedron | Intersection) for s in rest.sets)
+        return rest.dimension <= FEW or (rest.fused and not slow)
 
     def released(self, loss: Released) -> Array:
         """θ (D,) of the released form itself."""
