@@ -8,6 +8,9 @@ import pytest
 from releases import PAY, Case, records
 
 import cvxqop
+from cvxqop import _cvxpy
+from cvxqop.preparing import prepare_loss
+from cvxqop.settings import Settings
 
 FREE = cvxqop.Gaussian(sum_of_squares=True)
 
@@ -118,3 +121,38 @@ def test_a_sum_of_squares_is_refused_for_other_losses():
     problem = cp.Problem(cp.Minimize(cp.sum(cp.logistic(X @ theta))), [cp.abs(theta) <= 1])
     with pytest.raises(cvxqop.CalibrationError, match="sum_of_squares"):
         cvxqop.plan(problem, private=[X], perturbation=FREE, **PAY)
+
+
+def sums_of(X, y, **options):
+    theta = cp.Variable(X.shape[1])
+    settings = Settings.of({**PAY, "private": [X, y], "perturbation": FREE, **options})
+    with _cvxpy.reading():
+        case, _ = prepare_loss(0.5 * cp.sum_squares(X @ theta - y), None, None, settings)
+    return case.sums.quadratic_form(), case.sums.value(), case.mechanism
+
+
+@pytest.mark.parametrize("paid", [True, 0.05])
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_what_one_record_moves_is_accounted_for(adjacency, paid):
+    """‖ΔH/s‖² + ‖Δg/σ‖² + (Δf/s_f)² ≤ μ² for records far beyond the bounds, on each axis of a pair
+    of rows; some pair takes more than half of it."""
+    if paid is True and adjacency == "add_remove":
+        with pytest.raises(cvxqop.CalibrationError, match=r"sum_of_squares=0\.05"):
+            sums_of(*records(5), adjacency=adjacency)
+        return
+    options = {"adjacency": adjacency, "perturbation": cvxqop.Gaussian(sum_of_squares=paid)}
+    rng, largest = np.random.default_rng(4), 0.0
+    X, y = rng.standard_normal((4, 2)), rng.standard_normal(4)
+    for trial in range(40):
+        X[0], y[0] = 3.0 * rng.standard_normal(2), 9.0 * (-1) ** trial
+        other, target = X.copy(), y.copy()
+        other[0] = X[0] * rng.choice([1, -1, 0.01]) + (trial % 3) * rng.standard_normal(2)
+        target[0] = rng.choice([-9.0, 0.0, 9.0])
+        if adjacency == "add_remove":
+            other, target = other[1:], target[1:]
+        (H, g), f, m = sums_of(X, y, **options)
+        (H2, g2), f2, _ = sums_of(other, target, **options)
+        moved = np.sum((H - H2) ** 2) / m.scale**2 + np.sum((g - g2) ** 2) / m.guard_scale**2
+        moved += (f - f2) ** 2 / m.sum_of_squares_scale**2
+        largest = max(largest, moved)
+    assert 0.5 * m.gdp_mu**2 < largest <= m.gdp_mu**2
