@@ -64,7 +64,12 @@ def p_value(
     u, layout = point - loss.first_anchor, loss.layout
     residual = loss.first_gradient.copy()
     residual[layout] += raw @ u[layout]
-    root = cholesky(_covariance(law.gradient_scale, law.spread, u, layout), lower=True)
+    covariance = _covariance(law.gradient_scale, law.spread, u, layout)
+    if not np.any(covariance):  # at the anchor, without a guard: the gradient is known
+        least = _statistic(residual, np.eye(len(u)), point, rest)
+        size = 1.0 + float(np.linalg.norm(residual))
+        return float(least is not None and least <= (NEAR * size) ** 2)
+    root = cholesky(covariance, lower=True)
     least = _statistic(residual, root, point, rest)
     if law.kind == "gaussian" or least is None:
         return 0.0 if least is None else float(chi2.sf(least, len(u)))
@@ -119,8 +124,6 @@ def _covariance(sigma: float, s: float, u: Array, layout: npt.NDArray[np.intp]) 
     result = np.empty_like(block)
     places = layout.ravel()
     result[np.ix_(places, places)] = block
-    if not np.any(result):
-        raise OptionError("theta: at the anchor itself there is no noise to compare with.")
     return np.asarray(result)
 
 

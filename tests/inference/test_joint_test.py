@@ -106,3 +106,21 @@ def test_values_of_other_shapes_are_refused():
             case.loss.p_value(wrong)
     given = case.loss.p_value({case.theta: np.zeros(4)})
     assert given == case.loss.p_value(np.zeros(4))
+
+
+def test_at_the_anchor_of_a_loss_without_targets_nothing_is_random():
+    """Σ (a'θ)² has the gradient 0 at 0, which needs no noise: 0 is the solution, or it is not."""
+    case = Case(d=4)
+    loss = cvxqop.private_loss(
+        cp.sum_squares(case.X @ case.theta),
+        private=[case.X],
+        bounds=cvxqop.Bounds(row_norm=1.0),
+        perturbation=cvxqop.Gaussian(),
+        epsilon=1.0,
+        delta=1e-6,
+    )
+    assert loss.noise.gradient_scale == 0.0
+    assert loss.p_value(np.zeros(4)) == 1.0
+    assert loss.p_value(np.zeros(4), cp.sum(case.theta)) == 0.0
+    assert loss.p_value(np.zeros(4), cp.norm1(case.theta)) == 1.0
+    assert loss.p_value(np.full(4, 0.5)) < 1e-6
