@@ -89,11 +89,11 @@ class Term:
 
     @property
     def squares(self) -> float | None:
-        """κ where a record adds one ½κt², the same κ in each; else None."""
+        """κ where a record adds one ½κr², r in units of the target, the same κ in each; else None."""
         (_, weight), *others = self.losses
         if others or self.shares is not None or np.size(weight) != 1 or not self._squares:
             return None
-        return float(self._curvature)
+        return float(self.prediction_curvature)
 
     @property
     def prediction_curvature(self) -> float:
