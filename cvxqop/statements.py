@@ -76,13 +76,14 @@ def assumptions_of(
             "the one whose slope is cut to ±ζ/‖a‖ (for a squared loss Huber's), a bias that "
             "neither more records nor a larger epsilon removes."
         )
-    if isinstance(settings.mechanism, Gaussian) and settings.mechanism.adaptive:
+    still = constants.anchor_gradient == 0.0  # no record has a gradient, and there are no stages
+    if isinstance(settings.mechanism, Gaussian) and settings.mechanism.adaptive and not still:
         sentences.append(
             "The answer minimises the loss as written plus a linear term of the size of the noise "
             "of the first gradient and of the curvature: gradients that were cut leave a bias of "
             "that size where records are few, which vanishes as records are added."
         )
-    elif isinstance(settings.mechanism, Gaussian) and settings.mechanism.repeats:
+    elif isinstance(settings.mechanism, Gaussian) and settings.mechanism.repeats and not still:
         sentences.append(
             "From the second stage on residuals are cut to a part of their bound: where many are "
             "larger, what is minimised is not the squared loss as written, a bias that neither "

@@ -210,6 +210,20 @@ def test_what_cannot_be_done_says_what_can():
         cvxqop.plan(cp.Problem(cp.Minimize(logistic)), private=[X, labels], **PAY)
 
 
+def test_the_predicted_error_is_of_the_right_size():
+    """Features that fall like 1/j, residuals with exponential tails: within a factor of three."""
+    x = X * np.array([1.0, 0.7, 0.6, 0.5])
+    noise = np.random.default_rng(9).laplace(size=N)
+    y = np.clip(x @ [1.0, -1.0, 0.5, 0.0] + 0.15 * noise, -1.0, 1.0)
+    exact = np.linalg.lstsq(x, y, rcond=None)[0]
+    for epsilon in (0.3, 1.0, 4.0):
+        theta = cp.Variable(D)
+        problem = cp.Problem(cp.Minimize(squares(theta, x, y)))
+        plan = cvxqop.plan(problem, private=[x, y], **{**PAY, "epsilon": epsilon})
+        errors = [np.sqrt(np.mean((x @ (plan.run()[theta] - exact)) ** 2)) for _ in range(9)]
+        assert 1.0 / 3.0 < plan.predicted_error(N) / np.median(errors) < 3.0
+
+
 def test_the_solution_says_what_it_minimises():
     theta = cp.Variable(D)
     solution = cvxqop.privatize(cp.Problem(cp.Minimize(squares(theta))), private=[X, Y], **PAY)

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import lambertw
 
 from cvxqop.errors import CalibrationError
 from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian
-from cvxqop.privacy.gaussian.cut_rules import EDGES
+from cvxqop.privacy.gaussian.cut_rules import DEVIATIONS, EDGES, SIZE, TOP, USUAL
 from cvxqop.privacy.gaussian.joint import joint_mu
 from cvxqop.privacy.gaussian.symmetric import SymmetricDraw
 from cvxqop.privacy.grid import ENLARGED, Grid, spacing
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.release import GaussianRelease
-from cvxqop.privacy.shares import quadratic_risk
 
 __all__ = ["AdaptiveDraw", "CalibratedAdaptive", "calibrate_adaptive"]
 
@@ -40,8 +40,9 @@ FIRST, HISTOGRAMS = 0.2, 0.02
 """Shares of μ² of the gradient at the anchor, and of all histograms together."""
 SMALL_STEPS = 0.91
 """As STEPS in :mod:`cvxqop.privacy.gaussian.calibrated`: many steps may each be bolder."""
-TYPICAL = 0.25
-"""The cut over the largest gradient that risks are predicted for."""
+TYPICAL, RAISED, HARM = 0.08, 1.1, 0.22
+"""What risks are predicted for: the mean norm of a gradient over G, what eigenvalues are off by
+over their level, and the part of what is cut off that does not cancel."""
 MORE = 1.0 + 2.0**-45
 """Noise is multiplied by this, so that rounding never leaves it too small."""
 
@@ -126,19 +127,38 @@ class CalibratedAdaptive(CalibratedGaussian):
         return 0.5 * self.noise_edge
 
     def predicted_risk(self, radius: float, curvature: float) -> float:
-        """As for fixed stages, for gradients cut to a quarter of their bound, with the noise of the
-        last ones averaged."""
-        cut, d = TYPICAL * self.unit, self.sensitivity.dimension
-        distance, wide = radius, math.sqrt(self.sensitivity.outputs)
+        """Prediction of the risk for data of curvature hI.
+
+        A step by the inverse of k = h + 1.1 t, t the level of the stage, leaves ρ = 1.1 t/k of the
+        distance and adds noise of variance D (ζ q_j)²/k². The last solutions are averaged, their
+        errors correlated by ρ, and what the cuts leave is less than what the check sees.
+        """
+        s = self.sensitivity
+        parameters = math.sqrt(s.parameters)
+        cut, lost = self._typical(curvature)
+        bias, variance = radius, 0.0
         for stage, scale in enumerate(self.guard_scales):
-            k = max(curvature, self.level(stage))
-            guard = wide * (scale * cut if stage else scale)
-            if stage >= self.stages - self.averaged:
-                guard /= math.sqrt(self.averaged)
-            size = quadratic_risk(self.scale, guard, d, distance)
-            error = (size + ((k - curvature) * distance) ** 2) / k**2
-            distance = min(distance, math.sqrt(error))
-        return 0.5 * curvature * error
+            raised = RAISED * self.level(stage)
+            k = curvature + raised
+            part = raised / k
+            bias *= part
+            noise = scale * (cut if stage else 1.0) * parameters / k
+            variance = variance * part**2 + noise**2
+        alike = (1.0 + part) / max(self.averaged * (1.0 - part), 1e-300)
+        left = min(HARM * lost, DEVIATIONS * self.guard_scale * parameters) / k
+        return 0.5 * curvature * (bias**2 + variance * min(1.0, alike) + left**2)
+
+    def _typical(self, curvature: float) -> tuple[float, float]:
+        """The cut that the rule is expected to choose, and the sum of what it takes away.
+
+        Norms of gradients are supposed to have an exponential law with mean m = 0.08 G, of as many
+        records as have that curvature if their rows are a third of R long: T = n m exp(−ζ/m).
+        """
+        s, m = self.sensitivity, TYPICAL
+        records = 9.0 * curvature * s.dimension / s.trace_bound
+        noise = self.guard_scales[-1] * math.sqrt(s.parameters)
+        cut = min(max(m * float(lambertw(records / (SIZE[0] * noise)).real), USUAL), TOP)
+        return cut * self.unit, records * m * math.exp(-cut / m) * self.unit
 
     def draw(self, noise: Noise) -> AdaptiveDraw:
         """All noise of a run, from a fresh stream."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["CUTS", "EDGES", "chosen_cut", "shrunk"]
+__all__ = ["CUTS", "DEVIATIONS", "EDGES", "SIZE", "TOP", "USUAL", "chosen_cut", "shrunk"]
 
 Array = npt.NDArray[np.float64]
 
