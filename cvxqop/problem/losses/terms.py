@@ -89,7 +89,7 @@ class Term:
 
     @property
     def squares(self) -> float | None:
-        """κ where a record adds one ½κr², r in units of the target, the same κ in each; else None."""
+        """κ where each record adds one ½κr², r in units of the target; else None."""
         (_, weight), *others = self.losses
         if others or self.shares is not None or np.size(weight) != 1 or not self._squares:
             return None
