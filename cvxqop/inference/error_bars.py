@@ -26,7 +26,7 @@ LOOSE = 0.05
 """A coefficient is not determined where more of it lies in directions that were raised."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ErrorBars(Intervals):
     """Intervals for the solution without privacy, coefficient by coefficient.
 

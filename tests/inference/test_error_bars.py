@@ -189,6 +189,7 @@ def test_frame_table_and_picture(case):
     (axes,) = bars.plot().axes
     assert [label.get_text() for label in axes.get_yticklabels()] == bars.names
     assert "theta[4]" in str(bars)
+    assert repr(bars) == str(bars)
     assert len(bars.predict(np.ones((50, 5))).names) == 50
     assert "and 10 more" in str(bars.predict(np.ones((50, 5))))
 
