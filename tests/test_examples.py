@@ -104,7 +104,7 @@ def test_persons_with_several_rows_cost_more_than_rows(tmp_path):
 def test_error_bars_hold_the_fit_without_privacy(tmp_path):
     """Six lines, one a mechanism and ε; of 66 intervals of 95% no more than 15 miss."""
     page = _run_quickly("error_bars", tmp_path)
-    found = re.findall(r"^\| (.*) \| ([\d.]+) \|.* (\d+) of 11 \|$", page, re.M)
+    found = re.findall(r"^\| ([\w ]+) \| ([\d.]+) \|.* (\d+) of 11 \|$", page, re.M)
     assert [row[1] for row in found] == ["0.1", "1", "8"] * 2
     assert sum(int(row[2]) for row in found) >= 51
     assert (tmp_path / "error_bars.png").stat().st_size > 10_000
