@@ -30,6 +30,7 @@ def test_the_sum_of_squares_is_that_of_clipped_records():
     assert spacing > 0.0
     assert loss.first_value % spacing == 0.0
     assert (loss.records, loss.squares) == (200, 2.0)
+    assert "the sum of squares at the anchor" in str(loss)
 
 
 def test_nothing_is_released_that_was_not_asked_for():

@@ -256,4 +256,7 @@ class CalibratedGaussian:
         if self.residual_bounds:
             cuts = ", ".join(f"{bound:.3g}" for bound in self.residual_bounds)
             lines.append(("stages", f"{self.stages}, residuals cut to ± {cuts}"))
+        if self.sum_of_squares_scale:
+            text = f"the sum of squares at the anchor, with noise {self.sum_of_squares_scale:.6g}"
+            lines.append(("also", text))
         return tuple(lines)
