@@ -22,6 +22,9 @@ __all__ = ["ErrorBars", "error_bars"]
 Array = npt.NDArray[np.float64]
 
 SOLVED = 1e-3
+TOLERANCE = 1e-8
+"""By which ends are moved outwards, relative to the largest entry, where solvers have tolerances: a
+bound that a solution lies on must not be missed by the last digits of another."""
 LOOSE = 0.05
 """A coefficient is not determined where more of it lies in directions that were raised."""
 
@@ -177,6 +180,7 @@ def error_bars(
         released,
         solutions,
         level,
+        0.0 if rest.exact else TOLERANCE * float(np.abs(solutions).max()),
         share=split_up(share, loss.variables),
         undetermined=split_up(share > LOOSE, loss.variables),
         population=bool(population),

@@ -52,10 +52,12 @@ class Intervals:
         released: Mapping[cp.Variable, Any],
         draws: Array,
         level: float,
+        give: float = 0.0,
         **further: Any,
     ) -> Self:
-        """From the redrawn solutions (B, D)."""
+        """From the redrawn solutions (B, D), with ends that are moved outwards by ``give``."""
         lower, upper = _ends(draws, level)
+        lower, upper = lower - give, upper + give
         return cls(
             released={v: np.asarray(released[v], dtype=np.float64) for v in variables},
             lower=split_up(lower, variables),

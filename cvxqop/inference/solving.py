@@ -92,6 +92,11 @@ class PublicRest:
         )
 
     @property
+    def exact(self) -> bool:
+        """Whether solutions lie on kinks and bounds to the last digit."""
+        return self.rest is not None and self.rest.separable
+
+    @property
     def _splits_quickly(self) -> bool:
         """Whether splitting is quicker than a conic solver: in few dimensions, or without
         projections that are iterations themselves."""

@@ -145,6 +145,15 @@ def test_every_redraw_is_solved_as_another_solver_does(case, name):
     v.value = None
 
 
+def test_a_bound_is_covered_that_solvers_only_come_near(case):
+    """All solutions lie on θ_0 = .1 up to a tolerance, whichever way they are solved."""
+    loss, v = case.loss, case.theta
+    for r in (None, 1e-9 * cp.max(cp.exp(v))):
+        bars = loss.error_bars(r, [v[0] <= 0.1, v[0] >= 0.1 - 1e-12], draws=50, seed=0)
+        assert bars.lower[v][0] <= 0.1 <= bars.upper[v][0] + 1e-12
+        assert bars.upper[v][0] - bars.lower[v][0] < 1e-6
+
+
 def test_several_outputs_share_their_curvature():
     """Outputs with the same target differ by the noise of their gradients alone."""
     X, y = records()
