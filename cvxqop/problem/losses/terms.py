@@ -94,7 +94,8 @@ class Term:
     def squares(self) -> float | None:
         """κ where each record adds one ½κr², r in units of the target; else None."""
         (_, weight), *others = self.losses
-        if others or self.shares is not None or np.size(weight) != 1 or not self._squares:
+        own = self.shares is not None or any(self.rows.beside.weights) or np.size(weight) != 1
+        if others or own or not self._squares:
             return None
         return float(self.prediction_curvature)
 
