@@ -127,6 +127,13 @@ class Case:
         columns = [self.sums.columns(gradient) for gradient in gradients]
         return self.sums.whole(self.mechanism.repair(released, columns))
 
+    @property
+    def layout(self) -> npt.NDArray[np.intp]:
+        """(d, k): which entries of θ are the columns of Θ that share one curvature."""
+        D = self.erm.dimension
+        columns = self.sums.columns(np.arange(D, dtype=np.float64))
+        return np.asarray(columns, dtype=np.intp).reshape(-1, self.mechanism.sensitivity.outputs)
+
     def reanchored(self, anchor: Array, offset: float) -> Case:
         """The same records, cut to |a'θ + c| ≤ offset at another public anchor."""
         settings = self.settings

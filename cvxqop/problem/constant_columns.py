@@ -74,6 +74,7 @@ def scaled(erm: ERM, bounds: Bounds) -> ERM:
         regulariser=r[0] if r else None,
         constraints=C,
         scale=T,
+        unscaled=erm,
         replaced=(*erm.replaced, _sentence([v.name() for v in where], T)),
     )
 

@@ -55,6 +55,8 @@ class ERM:
         columns, in sentences.
     scale : ndarray, shape (D,), or 1
         T: where it is not one, all of this is a problem in T⁻¹θ, and its variables stand for that.
+    unscaled : ERM, optional
+        The problem in θ that it came from.
     """
 
     variables: tuple[cp.Variable, ...]
@@ -71,6 +73,13 @@ class ERM:
     persons: Persons | None = None
     replaced: tuple[str, ...] = ()
     scale: Array | float = 1.0
+    unscaled: ERM | None = None
+
+    @property
+    def rest_as_written(self) -> tuple[cp.Expression | None, tuple[Any, ...]]:
+        """r and C in θ."""
+        whole = self.unscaled or self
+        return whole.regulariser, tuple(whole.constraints)
 
     @property
     def dimension(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -63,21 +64,27 @@ def release_quadratic(case: Case, backend: Backend) -> PrivateLoss:
     H, g = case.sums.quadratic_form()
     if case.mechanism.sensitivity.anchor_gradient == 0.0:
         g = np.zeros_like(g)  # it is zero but for rounding, and no guard would hide that
+    asked = isinstance(case.mechanism, CalibratedGaussian) and case.mechanism.sum_of_squares_scale
+    value = case.sums.value() if asked else None
     draw, _, _ = case.draw()
-    return Paid(case, partial(_perturbed_form, case, H, g, draw)).run(backend)
+    return Paid(case, partial(_perturbed_form, case, (H, g, value), draw)).run(backend)
 
 
-def _perturbed_form(case: Case, H: Array, g: Array, draw: Draw, backend: Backend) -> PrivateLoss:
+def _perturbed_form(
+    case: Case, sums: tuple[Array, Array, float | None], draw: Draw, backend: Backend
+) -> PrivateLoss:
     """The form with this draw, in θ. The Gaussian ensemble repairs the curvature of H̃, which is
     post-processing, and may release the gradient again at the solution of a stage, with residuals
     cut closer (theory §6)."""
     mechanism, anchor = case.mechanism, case.anchor
+    H, g, value = sums
     grid, *grids = mechanism.grids
     released, gradient = grid.add(H, draw.curvature), grids[0].add(g, draw.guard)
+    first = _first(case, released, gradient, value, draw)
     outward = 1.0 / case.erm.scale
     if isinstance(mechanism, CalibratedAdaptive) and isinstance(draw, AdaptiveDraw):
         loss = adaptive_loss(case, mechanism, released, gradient, draw, backend)
-        return loss.of_scaled(outward)
+        return replace(loss, **first).of_scaled(outward)
     later_stages: list[tuple[float, Array, Grid]] = []
     if isinstance(mechanism, CalibratedGaussian) and isinstance(draw, SymmetricDraw):
         later_stages = list(
@@ -85,7 +92,7 @@ def _perturbed_form(case: Case, H: Array, g: Array, draw: Draw, backend: Backend
         )
     gradients = [gradient]
     hessian = case.repaired(released, gradients)
-    loss = PrivateLoss(hessian, gradient, anchor, case.erm.variables, case.guarantee)
+    loss = PrivateLoss(hessian, gradient, anchor, case.erm.variables, case.guarantee, **first)
     for bound, guard, grid in later_stages:
         anchor = _stage(case, backend, loss)
         gradient = grid.add(case.reanchored(anchor, bound).sums.gradient(), guard)
@@ -93,6 +100,27 @@ def _perturbed_form(case: Case, H: Array, g: Array, draw: Draw, backend: Backend
         hessian = case.repaired(released, gradients)
         loss = replace(loss, hessian=hessian, gradient=gradient, anchor=anchor)
     return loss.of_scaled(outward)
+
+
+def _first(
+    case: Case, released: Array, gradient: Array, value: float | None, draw: Draw
+) -> dict[str, Any]:
+    """What was released first, and the public law of its noise: what inference starts from."""
+    mechanism, erm, noisy = case.mechanism, case.erm, None
+    if value is not None:
+        assert isinstance(mechanism, CalibratedGaussian)
+        assert isinstance(draw, SymmetricDraw)
+        noisy = float(mechanism.value_grid.add(np.asarray(value), np.asarray(draw.value)))
+    return {
+        "raw_hessian": released,
+        "first_gradient": gradient,
+        "first_anchor": case.anchor,
+        "first_value": noisy,
+        "noise": mechanism.law,
+        "layout": case.layout,
+        "records": erm.public_count if erm.persons is None else None,
+        "squares": erm.loss.squares,
+    }
 
 
 def _stage(case: Case, backend: Backend, loss: PrivateLoss) -> Array:
@@ -123,4 +151,6 @@ def _from_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> PrivateS
         )
         raise failed
     values = _cvxpy.released({**case.erm.unstack(T * answer.theta), **answer.auxiliary})
-    return PrivateSolution(values, case.guarantee, backend.name, private_loss=loss)
+    return PrivateSolution(
+        values, case.guarantee, backend.name, loss, _rest=case.erm.rest_as_written
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -26,10 +26,13 @@ class SymmetricDraw:
         S, exactly symmetric; it may be indefinite where the loss is quadratic.
     guards : tuple of ndarray, shape (D,)
         The linear guard of each stage.
+    value : float
+        The noise of the sum of squares, where it is released.
     """
 
     curvature: Array
     guards: tuple[Array, ...]
+    value: float = field(default=0.0, kw_only=True)
 
     @property
     def guard(self) -> Array:

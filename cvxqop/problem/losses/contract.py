@@ -34,6 +34,9 @@ class Sums(Protocol):
     def gradient(self) -> Array:
         """That gradient alone."""
 
+    def value(self) -> float:
+        """Σ ½κt² at the anchor, of squared losses."""
+
     def cut_gradients(self, theta: Array, cuts: Array, edges: Array) -> tuple[Array, Array]:
         """In one pass, of records with one residual: the gradient at θ with that of each record cut
         to each of the norms, (m, D), and a histogram of the norms."""
@@ -82,6 +85,10 @@ class PrivateTerms(Protocol):
     @property
     def one_residual(self) -> bool:
         """Whether a record has one residual, which may be cut closer at another anchor."""
+
+    @property
+    def squares(self) -> float | None:
+        """κ where the loss is Σ ½κt² over records; else None."""
 
     @property
     def cuts_slopes(self) -> bool:

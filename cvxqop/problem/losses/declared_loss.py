@@ -52,7 +52,7 @@ class DeclaredLoss:
     cuts_slopes = cuts_arguments = one_residual = False
     records_are_drawn = False
     has_offset = False
-    flat = None
+    flat = squares = None
     prediction_curvature = None
 
     @property
@@ -239,6 +239,11 @@ class _Sums:
     def gradient(self) -> Array:
         """The gradient at the anchor."""
         return self._gradient(self.anchor)
+
+    def value(self) -> float:
+        """The value at the anchor."""
+        found = self.loss.function()(self.anchor)
+        return np.nan if found is None else float(found[0])
 
     def _gradient(self, theta: Array) -> Array:
         found = self.loss.function()(theta)

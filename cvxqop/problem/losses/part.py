@@ -111,6 +111,11 @@ class Part:
         (g,) = self.records.sum(_slope, self.loss, anchor[self.layout])
         return self.spread(g)
 
+    def value(self, anchor: Array) -> float:
+        """The sum itself at the anchor."""
+        (total,) = self.records.sum(_value, self.loss, anchor[self.layout])
+        return float(total[0])
+
     def cut_gradients(self, anchor: Array, cuts: Array, edges: Array) -> tuple[Array, Array]:
         """Σ ∇ℓ_i with the gradient of each record cut to each of some norms, and a histogram of the
         norms, in one pass.
@@ -141,6 +146,10 @@ def _quadratic_form(A: Any, C: Array, loss: Any, anchor: Array) -> tuple[Any, ..
 
 def _slope(A: Any, C: Array, loss: Any, anchor: Array) -> tuple[Any]:
     return (A.T @ loss.evaluate(np.asarray(A @ anchor), C)[1],)
+
+
+def _value(A: Any, C: Array, loss: Any, anchor: Array) -> tuple[Array]:
+    return (np.sum(loss.evaluate(np.asarray(A @ anchor), C)[0], keepdims=True),)
 
 
 def _cut_gradients(

@@ -70,6 +70,11 @@ class RecognisedLoss:
         return len(self.terms) == 1
 
     @property
+    def squares(self) -> float | None:
+        """That of a single term."""
+        return self.terms[0].squares if len(self.terms) == 1 else None
+
+    @property
     def cuts_slopes(self) -> bool:
         """Only a single row with one number: the gradients of several rows have no common cut."""
         return len(self.terms) == 1 and self.terms[0].cuts_slopes
@@ -223,6 +228,10 @@ class RecognisedSums:
     def gradient(self) -> Array:
         """That gradient alone."""
         return np.asarray(sum(part.gradient(self.anchor) for part in self.parts))
+
+    def value(self) -> float:
+        """Σ ½κt² at the anchor."""
+        return sum(part.value(self.anchor) for part in self.parts)
 
     def cut_gradients(self, theta: Array, cuts: Array, edges: Array) -> tuple[Array, Array]:
         """Those of a single term."""
