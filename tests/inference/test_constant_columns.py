@@ -57,8 +57,8 @@ def test_release_and_intervals(perturbation, rest):
 
 def test_path_and_fit():
     gaussian = cvxqop.Gaussian(sum_of_squares=True)
-    w, b, r, _, inside = released(True, gaussian, RESTS["lasso"])
-    w2, v, r2, _, by_hand = released(False, gaussian, RESTS["lasso"])
+    _, b, r, _, inside = released(True, gaussian, RESTS["lasso"])
+    _, v, r2, _, by_hand = released(False, gaussian, RESTS["lasso"])
     values = [0.0, 1.0, 10.0]
     path, other = (
         own.private_loss.path(penalty, LAM, values, seed=2)
