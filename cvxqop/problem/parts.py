@@ -180,6 +180,8 @@ class RowParts:
     offset_factor : float
         The public factor around a whole argument φ(t (a'θ + c)), which bounds on c are multiplied
         with.
+    written_norm : float, optional
+        ``public_norm`` as it was written, where constant columns are taken at another size.
     """
 
     private: bool
@@ -187,6 +189,7 @@ class RowParts:
     overlap: bool
     factor: float = 1.0
     offset_factor: float = 1.0
+    written_norm: float | None = None
 
 
 @dataclass(frozen=True)
