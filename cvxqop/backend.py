@@ -64,6 +64,11 @@ class Backend:
         quadratic = erm.quadratic and not _touches(settings)
         rest = (erm.variables, erm.regulariser, erm.constraints)
         options = dict(settings.solver_options)
+        if erm.loss.linear and asked == STOTOS:
+            raise OptionError(
+                "solver: STOTOS works on losses with curvature, and this one is linear: leave "
+                "solver out."
+            )
         name = asked or (_default(erm, options) if quadratic else STOTOS)
         taken = False
         if not quadratic and asked != STOTOS:
@@ -147,7 +152,7 @@ def _installed(solver: str | None) -> str | None:
 def _default(erm: ERM, options: Mapping[str, Any]) -> str:
     """The solver of a released quadratic: of many features the quickest that there is."""
     rest = (erm.variables, erm.regulariser, erm.constraints)
-    if options or erm.dimension < MANY_FEATURES:
+    if options or erm.loss.linear or erm.dimension < MANY_FEATURES:
         return conic.default_solver(*rest)
     return conic.quickest(*rest)
 
@@ -159,7 +164,10 @@ def _touches(settings: Settings) -> bool:
 
 
 def _sizes(erm: ERM, settings: Settings) -> tuple[float, float]:
-    """Public sizes of θ and of the curvature of the loss of one record."""
+    """Public sizes of θ and of the curvature of the loss of one record; of a linear one, the
+    curvature that has its slope at that size."""
+    if erm.loss.linear:
+        return settings.distance, erm.loss.row_norm(settings.bounds) / settings.distance
     return settings.distance, erm.loss.smoothness(settings.bounds)
 
 

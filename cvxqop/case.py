@@ -200,6 +200,11 @@ def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
             f"anchor: the private loss {terms} has no minimiser that all records share, because "
             "its gradient vanishes nowhere. Pass the array itself as the anchor."
         )
+    if loss.linear and not isinstance(mechanism, Gaussian):
+        raise OptionError(
+            f"perturbation: the private loss {terms} is linear, so that no record has curvature to "
+            "hide and its gradient is all that is perturbed: use perturbation='gaussian'."
+        )
     if isinstance(mechanism, Linear) and mechanism.clip is not None and not loss.cuts_slopes:
         raise OptionError(
             "Linear: clip cuts the slope of a recognised loss of one number a record, and "

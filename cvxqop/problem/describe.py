@@ -37,7 +37,11 @@ def describe(erm: ERM) -> str:
 def _recognised_lines(erm: ERM, loss: RecognisedLoss) -> list[str]:
     lines = [_headline(loss)]
     weights = [pair for term in loss.terms for pair in term.losses]
-    for text, (phi, weight) in zip(erm.terms, weights, strict=True):
+    before = None
+    for text, (phi, weight) in zip(erm.texts.terms, weights, strict=True):
+        if before == (text, phi.name, np.ndim(weight)):
+            continue  # another output
+        before = (text, phi.name, np.ndim(weight))
         lines.append(f"  {text}")
         size = (
             f"public weights of shape {np.shape(weight)}"
@@ -56,6 +60,9 @@ def _recognised_lines(erm: ERM, loss: RecognisedLoss) -> list[str]:
             if not any("labels" in lacks for _, lacks in open_parts(loss))
             else "    private numbers times the argument, cut to Bounds(offset=…)"
         )
+    for text in erm.texts.squares:
+        lines.append(f"  {text}")
+        lines.append("    completes the square: part of c, cut with it to Bounds(offset=…)")
     for term in loss.terms:
         lines += _output_lines(term)
     lines.append(f"Rows: n = {loss.n} records, D = {erm.dimension}")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
 
-__all__ = ["Constants", "RowParts", "Texts"]
+__all__ = ["Constants", "Product", "RowParts", "Texts"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Constants:
     gradient_range : int, optional
         Dimension of a subspace that holds the gradient of a record at every θ (of one output).
     linear_rank : int, optional
-        ρ for Theorem 9 where gradients need not follow the Hessian.
+        ρ for Theorem 9 where gradients need not follow the Hessian; None stands for ρ.
     cuts : int, optional
         How many gradients that were cut to a norm each add up to that of a record at most; None
         where a record is one row.
@@ -109,6 +109,7 @@ class Constants:
             hessian_rank=held(self.hessian_rank, side),
             hessian_range=held(self.hessian_range or self.hessian_rank, dimension),
             gradient_range=held(self.gradient_range, dimension),
+            linear_rank=None if self.linear_rank is None else held(self.linear_rank, side),
             trace=k * self.trace_bound,
             frobenius=k * self.frobenius_bound,
             cuts=k,
@@ -133,12 +134,14 @@ class Constants:
 
 def _together(one: Constants, other: Constants) -> Constants:
     one, other = one.whole, other.whole
+    ranks = [own.linear_rank or own.hessian_rank for own in (one, other)]
     return Constants(
         smoothness=one.smoothness + other.smoothness,
         anchor_gradient=one.anchor_gradient + other.anchor_gradient,
         quadratic=one.quadratic and other.quadratic,
         row_norm=max(one.row_norm, other.row_norm),
         hessian_rank=one.hessian_rank + other.hessian_rank,
+        linear_rank=sum(ranks),
         hessian_range=(one.hessian_range or one.hessian_rank)
         + (other.hessian_range or other.hessian_rank),
         gradient_range=(one.gradient_range or 0) + (other.gradient_range or 0),
@@ -175,8 +178,17 @@ class RowParts:
 
 
 @dataclass(frozen=True)
+class Product:
+    """A bound factor · row_norm^features · offset^others on a part of a row that is linear in θ."""
+
+    factor: float
+    features: int
+    others: int
+
+
+@dataclass(frozen=True)
 class Texts:
-    """The problem in words, without an entry of an array."""
+    """The problem in words, without an entry of an array; one term a loss, k for k outputs."""
 
     terms: tuple[str, ...]
     labels: tuple[str, ...]
@@ -184,3 +196,4 @@ class Texts:
     rest: tuple[str, ...]
     constraints: tuple[str, ...]
     scale: str | None = None
+    squares: tuple[str, ...] = ()

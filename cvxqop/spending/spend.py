@@ -61,7 +61,11 @@ def release_quadratic(case: Case, backend: Backend) -> PrivateLoss:
     backend : Backend
         Solves the stages but the last.
     """
-    H, g = case.sums.quadratic_form()
+    if case.erm.loss.linear:
+        g = case.sums.gradient()
+        H = np.zeros((len(g), len(g)))
+    else:
+        H, g = case.sums.quadratic_form()
     if case.mechanism.sensitivity.anchor_gradient == 0.0:
         g = np.zeros_like(g)  # it is zero but for rounding, and no guard would hide that
     draw, _, _ = case.draw()
@@ -139,7 +143,18 @@ def _solve_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> Answer:
         if what := answer.fault(*rest):
             raise SolverError(f"the answer of STOTOS {what}; try another solver")
         return answer
-    return conic.solve_conic(quadratic, *rest, solver=backend.name, solver_options=backend.options)
+    size, scale = None, 0.0
+    if case.erm.loss.linear:  # no curvature tells how large θ will be
+        size = case.settings.distance
+        scale = float(np.abs(loss.gradient).max()) / size
+    return conic.solve_conic(
+        quadratic,
+        *rest,
+        solver=backend.name,
+        solver_options=backend.options,
+        scale=scale,
+        size=size,
+    )
 
 
 def _rest(erm: ERM) -> tuple[Any, Any, Any]:

@@ -15,6 +15,7 @@ import numpy as np
 from cvxqop.errors import CalibrationError, OptionError
 from cvxqop.privacy.accounting.profile import gaussian_mu, is_number
 from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian, curvature_shift, gradient_shifts
+from cvxqop.privacy.gaussian.gradient import calibrate_gradient
 from cvxqop.privacy.gaussian.truncated import CalibratedTruncatedGaussian
 from cvxqop.privacy.gaussian.truncated_choice import calibrate_truncated
 from cvxqop.privacy.mechanism import Sensitivity
@@ -131,6 +132,8 @@ class Gaussian:
             return calibrate_truncated(
                 epsilon, delta, sensitivity, radius=radius, accuracy=accuracy
             )
+        if sensitivity.smoothness == 0.0:
+            return calibrate_gradient(epsilon, delta, sensitivity)
         total = gaussian_mu(epsilon, delta)
         release = None
         if accuracy is not None:

@@ -61,6 +61,10 @@ class PrivateTerms(Protocol):
         """Whether ℓ is quadratic in θ."""
 
     @property
+    def linear(self) -> bool:
+        """Whether ℓ is linear in θ: then no record has curvature."""
+
+    @property
     def clipped(self) -> bool:
         """Whether records are clipped to bounds; else constants are believed."""
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.problem.bounds import Bounds
+from cvxqop.problem.losses.gradient_term import GradientTerm
 from cvxqop.problem.losses.part import Part
 from cvxqop.problem.losses.terms import Term
 from cvxqop.problem.parts import Constants
@@ -53,6 +54,11 @@ class RecognisedLoss:
     def quadratic(self) -> bool:
         """Whether every term is."""
         return all(term.quadratic for term in self.terms)
+
+    @property
+    def linear(self) -> bool:
+        """Whether every term is."""
+        return all(isinstance(term, GradientTerm) for term in self.terms)
 
     @property
     def vanishing(self) -> bool:

@@ -117,7 +117,7 @@ class AffineReader:
         turned = kind in ("reshape", "transpose") and self._count == 1
         if kind == "conj" or (turned and self._fits(node.args[0])):
             return self._walk(node.args[0])
-        if kind in ("multiply", "divide") and self._count > 1:
+        if kind == "divide" and self._count > 1:
             self._refuse(node, "is not of the form X @ Theta + b - Y")
         read = {"multiply": self._multiply, "divide": self._divide, "matmul": self._matmul}.get(
             kind

@@ -188,7 +188,6 @@ def _read(
     if losses == "named" and reader.opened:
         reader.refuse_term(reader.opened[0].written, refusals.UNKNOWN)
     read_opened(reader, data, text)
-    reader.check_linear()
     checks.check_rest(reader.rest, text)
     checks.check_arguments(reader.terms, reader.linear, data, text)
     stacking = _stacking(reader, text)
@@ -218,7 +217,7 @@ def _read(
         constraints=constraints,
         private_names=data.descriptions,
         public_data=(*data.public_descriptions, *listing.unlisted_names(data)),
-        mean=any(term.mean for term in reader.terms),
+        mean=any(t.mean for t in reader.terms) or any(t.mean for t in reader.linear),
         adjacency=adjacency,
         persons=persons,
         private_leaves=tuple(data.leaf_names),
@@ -226,6 +225,7 @@ def _read(
         texts=Texts(
             terms=tuple(text(own.written, shapes) for group in groups for own in group.terms),
             labels=tuple(text(own.written, shapes) for group in groups for own in group.labels),
+            squares=tuple(text(own.written, shapes) for group in groups for own in group.squares),
             rows=tuple(row_text(group.row, stacking) for group in groups),
             rest=tuple(text(node, shapes) for node in reader.rest),
             constraints=tuple(text(constraint, shapes) for constraint in constraints),
@@ -243,15 +243,17 @@ def _refuse_by_structure(reader: TermReader, data: PrivateData, text: Callable[[
         reasons.append(reason)
         raise ProblemError(reason)
 
-    for term in reader.terms:
+    arguments = [(term.argument, term.written) for term in reader.terms]
+    arguments += [(own.factors[-1], own.written) for own in reader.linear]
+    for argument, written in arguments:
         with contextlib.suppress(ProblemError):
-            if not _cvxpy.holds_records(term.argument):
-                SeparableReader(data, refuse).read_rows(term.argument)
+            if not _cvxpy.holds_records(argument):
+                SeparableReader(data, refuse).read_rows(argument)
         for reason in reasons:
             if refusals.PUBLIC_ROWS not in reason:
-                kept = (refusals.PER_RECORD, refusals.of_shape(term.argument, hidden=True))
+                kept = (refusals.PER_RECORD, refusals.of_shape(argument, hidden=True))
                 said = reason if reason in kept else refusals.COMBINES
-                raise ProblemError(f"The private term {text(term.written)} {said}.") from None
+                raise ProblemError(f"The private term {text(written)} {said}.") from None
 
 
 def _stacking(reader: TermReader, text: Callable[[Any], str]) -> Stacking:

@@ -85,34 +85,30 @@ def check_loss_variable(variable: cp.Variable) -> None:
             )
 
 
-def common_count(terms: Sequence[LossTerm], data: PrivateData, text: Text) -> int:
+def common_count(
+    terms: Sequence[LossTerm], linear: Sequence[LinearTerm], data: PrivateData, text: Text
+) -> int:
     """n, the same for all terms."""
     counts = []
-    for term in terms:
-        outputs = outputs_of(term.argument, data.records)
-        n = record_count(term.argument) if outputs is None else data.records
-        counts.append((n, term.written))
+    arguments = [(term.argument, term.written) for term in terms]
+    arguments += [(factor, own.written) for own in linear for factor in own.factors]
+    for argument, written in arguments:
+        outputs = outputs_of(argument, data.records)
+        n = record_count(argument) if outputs is None else data.records
+        counts.append((n, written))
     check_counts(counts, text)
     return counts[0][0] or 0
 
 
 def check_outputs(term: LossTerm, data: PrivateData, text: Text) -> None:
-    """What may have several outputs a record: a square, and the multinomial loss, which must."""
+    """The multinomial loss has several outputs a record, and one weight."""
     labelled = isinstance(term.loss, Multinomial)
     if outputs_of(term.argument, data.records) is None:
         if labelled:
             _refuse_term(term, refusals.of_shape(term.argument, data.count_is_private), text)
         return
-    if np.ndim(term.weight):
+    if labelled and np.ndim(term.weight):
         _refuse_term(term, "has public weights, one a record, and several outputs a record", text)
-    if not (labelled or term.loss.quadratic):
-        _refuse_term(
-            term,
-            "has several outputs a record, which sum_squares(X @ Theta - Y) and "
-            "log_sum_exp(X @ Theta, axis=1) may have and other losses not: a record's Hessian may "
-            "then have rank above one. Use one output a record",
-            text,
-        )
 
 
 def check_counts(counts: Sequence[tuple[int | None, Any]], text: Text) -> None:
@@ -174,10 +170,12 @@ def _refuse_term(term: LossTerm, reason: str, text: Text) -> NoReturn:
     raise ProblemError(f"The private term {text(term.written)} {reason}.")
 
 
-def check_weights(terms: Sequence[LossTerm | LinearTerm], n: int, text: Text) -> None:
-    """Weights have one entry a record."""
+def check_weights(terms: Sequence[LossTerm], n: int, data: PrivateData, text: Text) -> None:
+    """Weights have one entry a record, or one for each of its outputs."""
     for term in terms:
-        if np.ndim(term.weight) and np.size(term.weight) not in (1, n):
+        outputs = outputs_of(term.argument, data.records)
+        most = n if outputs is None else n * int(outputs.shape[1])
+        if np.ndim(term.weight) and np.size(term.weight) not in (1, most):
             raise ProblemError(
                 f"The private term {text(term.written)} has weights for another number of records."
             )

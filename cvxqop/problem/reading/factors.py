@@ -15,13 +15,28 @@ import numpy as np
 import scipy.sparse as sp
 
 from cvxqop import _cvxpy
+from cvxqop.problem.parts import RowParts
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading.public import constant_array
 from cvxqop.problem.records.pieces import Column, Piece
+from cvxqop.problem.records.rows import AffineRows
 
-__all__ = ["outer_factor", "row_factor"]
+__all__ = ["columns_factor", "outer_factor", "row_factor", "row_parts"]
 
 _ROUNDING = 1e-12
+
+
+def row_parts(linear: Sequence[Piece], outer: float, n: int, dimension: int) -> RowParts:
+    """What is private and what is public in the row that pieces make.
+
+    ``outer`` is the factor around the whole argument.
+    """
+    private = [piece for piece in linear if not piece.label_only]
+    public = [piece for piece in linear if piece.label_only]
+    touched = set(np.concatenate([p.G.indices for p in private]).tolist()) if private else set()
+    overlap = any(touched & set(piece.G.indices.tolist()) for piece in public)
+    norm = _largest_norm(public, n, dimension)
+    return RowParts(bool(private), norm, overlap, row_factor(private, outer), outer)
 
 
 def row_factor(pieces: Sequence[Piece], outer: float) -> float:
@@ -32,7 +47,7 @@ def row_factor(pieces: Sequence[Piece], outer: float) -> float:
     """
     if not all(_selects(sp.csr_array(piece.G)) for piece in pieces):
         return outer
-    own = [_columns_factor(piece) * float(abs(piece.G).max()) for piece in pieces]
+    own = [columns_factor(piece) * float(abs(piece.G).max()) for piece in pieces]
     return _near_one(max(own, default=1.0))
 
 
@@ -73,7 +88,7 @@ def _is_diagonal(value: Any) -> bool:
     return bool(np.all(rows == columns))
 
 
-def _columns_factor(piece: Piece) -> float:
+def columns_factor(piece: Piece) -> float:
     """Largest absolute product of the public columns, times the norms of the maps of private ones.
 
     A private column beside a matrix, such as a label, is part of the features as it is.
@@ -98,3 +113,24 @@ def _selects(G: sp.csr_array) -> bool:
 def _near_one(factor: float) -> float:
     """One where a factor is one but for rounding, so that plain problems keep plain constants."""
     return 1.0 if abs(factor - 1.0) <= 4.0 * _ROUNDING else factor
+
+
+def _largest_norm(public: Sequence[Piece], n: int, dimension: int) -> float:
+    """Largest norm over the records of the row that the public pieces make.
+
+    The labels of `glm_loss` are no larger than one; a part of them does not depend on their values.
+    """
+    labelled = [piece for piece in public if piece.private]
+    if labelled:
+        own = sum(float(np.linalg.norm(piece.G.data)) for piece in labelled)
+        return own + _largest_norm([p for p in public if not p.private], n, dimension)
+    if not any(piece.leaves for piece in public):
+        row = sum((piece.G.toarray()[0] for piece in public), np.zeros(dimension))
+        return float(np.linalg.norm(row))
+    (largest,) = AffineRows(public, [], n, dimension).sum(_largest_square, combine=np.maximum)
+    return float(np.sqrt(largest))
+
+
+def _largest_square(A: Any, C: Any) -> tuple[float]:
+    squares = A.multiply(A).sum(axis=1) if _cvxpy.is_sparse(A) else np.einsum("ij,ij->i", A, A)
+    return (float(np.max(squares, initial=0.0)),)

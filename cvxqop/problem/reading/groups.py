@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from cvxqop.problem.losses.gradient_term import GradientTerm
 from cvxqop.problem.losses.open_loss import OpenLoss
 from cvxqop.problem.losses.output_terms import LabelledTerm, SquaresTerm
 from cvxqop.problem.losses.terms import MarginTerm, Term
 from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.reading import refusals
-from cvxqop.problem.reading.assemble import Assembled
+from cvxqop.problem.reading.loss_terms import LossTerm
+from cvxqop.problem.reading.sharing import Assembled
 from cvxqop.problem.records.outputs import Outputs
 
 __all__ = ["check_closed", "term_of"]
@@ -21,7 +23,7 @@ __all__ = ["check_closed", "term_of"]
 def check_closed(group: Assembled, text: Callable[[Any], str]) -> None:
     """Refuse a group that waits for a public number."""
     for term in group.terms:
-        if isinstance(term.loss, OpenLoss):
+        if isinstance(term, LossTerm) and isinstance(term.loss, OpenLoss):
             refusals.refuse_open(text(term.written), term.loss.lacks)
     labels = group.rows.labels
     if labels is not None and np.isinf(labels.high):
@@ -31,13 +33,16 @@ def check_closed(group: Assembled, text: Callable[[Any], str]) -> None:
 def term_of(group: Assembled, dimension: int, dropped: bool, persons: Persons | None) -> Term:
     """Rows with their losses as one term of the private loss."""
     outputs = group.outputs or Outputs(np.arange(dimension)[:, None], labelled=False)
+    shared: dict[str, Any] = {
+        "rows": group.rows,
+        "losses": group.losses,
+        "row_parts": group.parts,
+        "has_offset": group.rows.has_offset or dropped,
+        "outputs": outputs,
+        "dimension": dimension,
+        "persons": persons,
+    }
+    if group.products is not None:
+        return GradientTerm(**shared, products=group.products)
     kind = LabelledTerm if outputs.labelled else SquaresTerm if outputs.count > 1 else MarginTerm
-    return kind(
-        rows=group.rows,
-        losses=group.losses,
-        row_parts=group.parts,
-        has_offset=group.rows.has_offset or dropped,
-        outputs=outputs,
-        dimension=dimension,
-        persons=persons,
-    )
+    return kind(**shared)

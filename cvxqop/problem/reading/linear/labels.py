@@ -30,7 +30,7 @@ from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
 from cvxqop.problem.records.pieces import Column, Piece, Pieces, linear_part, product, times, total
 from cvxqop.problem.records.rows import Labels
 
-__all__ = ["check_signs", "read_labels", "read_votes"]
+__all__ = ["check_signs", "divided", "read_labels", "read_votes"]
 
 Text = Callable[[Any], str]
 
@@ -98,7 +98,7 @@ def read_labels(
         told = "; use logistic(-multiply(y, X @ w))" if terms[j].loss is logistic else ""
         _refuse(first, text, f"has public weights, one a record{told}")
     together = total(times(pieces, float(term.weight)) for term, pieces in linear)
-    found = _divide(linear_part(together.values()), base)
+    found = divided(linear_part(together.values()), base)
     if found is None:
         _refuse(
             first,
@@ -169,7 +169,7 @@ def _products(node: Any, reader: AffineReader) -> Iterator[tuple[float, Any, Any
         yield 1.0, None, node
 
 
-def _divide(linear: Pieces, base: Pieces) -> Pieces | None:
+def divided(linear: Pieces, base: Pieces) -> Pieces | None:
     """Pieces of q with linear = q · base, or None."""
     leading = next(iter(base.values()))
     quotient: Pieces = {}
