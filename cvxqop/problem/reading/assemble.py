@@ -62,7 +62,7 @@ def assemble(
     _check_covered(groups, stacking, text)
     alone = [
         _alone(own, affine, n, stacking.dimension, data, text)
-        for own in _unassigned(reader.linear, groups, text)
+        for own in _unassigned(reader.linear, groups, data, text)
     ]
     return [*(group.assembled(stacking.dimension, data) for group in groups), *alone]
 
@@ -86,34 +86,50 @@ def _outputs(term: LossTerm, columns: Columns) -> Iterator[tuple[LossTerm, Colum
 
 
 def _unassigned(
-    linear_terms: Sequence[LinearTerm], groups: Sequence[Group], text: Text
+    linear_terms: Sequence[LinearTerm], groups: Sequence[Group], data: PrivateData, text: Text
 ) -> list[LinearTerm]:
     """Give linear terms to the groups that they are labels of, or whose square they complete; what
-    is left belongs to none."""
+    is left belongs to none.
+
+    Beside losses that take labels, what is left has none of their arrays: else it was meant to be
+    labels, and is refused.
+    """
     takers = [group for group in groups if any(term.takes_labels for term in group.terms)]
-    labelled = [group for group in takers if group.layout is not None]
-    if len(takers) == 1 and (labelled or takers[0].fits(linear_terms)):
+    if linear_terms and len(takers) == 1 and takers[0].fits(linear_terms):
         takers[0].labels += linear_terms
         return []
     left = []
     for own in linear_terms:
         found = [group for group in takers if group.fits([own])]
-        if len(found) > 1:
+        square = next((group for group in groups if group.completes(own)), None)
+        if not found and square is not None:
+            square.squares.append(own)
+            continue
+        if not found and _apart(own, takers, data):
+            left.append(own)
+            continue
+        found = takers if len(takers) == 1 else found
+        if len(found) != 1:
+            count = "more than one" if found else "none"
             _refuse(
                 own,
                 text,
-                "is linear, and could be labels of more than one of the losses that take labels: "
-                "write it as sum(multiply(y, t)) with the argument t of one of them",
+                f"is linear, and could be labels of {count} of the losses that take labels: write "
+                "it as sum(multiply(y, t)) with the argument t of one of them",
             )
-        if found:
-            found[0].labels.append(own)
-            continue
-        square = next((group for group in groups if group.completes(own)), None)
-        if square is None:
-            left.append(own)
-        else:
-            square.squares.append(own)
+        found[0].labels.append(own)
     return left
+
+
+def _apart(own: LinearTerm, takers: Sequence[Group], data: PrivateData) -> bool:
+    """Whether a linear term has none of the private arrays of some groups, none of which waits for
+    labels."""
+    arguments = [term.argument for group in takers for term in group.terms]
+    taken = {name for argument in arguments for name in data.found_in(argument)}
+    waiting = any(group.layout is not None for group in takers)
+    return not waiting and not any(
+        name in taken for factor in own.factors for name in data.found_in(factor)
+    )
 
 
 def _alone(
@@ -127,6 +143,7 @@ def _alone(
             "is linear and has public weights, one a record, around it: write them inside, "
             "sum(multiply(weights, X @ w))",
         )
+    checks.check_row(own, n, data, text)
     row = row_of(own, affine, data.records)
     if not row:
         _refuse(own, text, "does not depend on a variable; remove it")

@@ -24,6 +24,7 @@ __all__ = [
     "check_loss_variable",
     "check_outputs",
     "check_rest",
+    "check_row",
     "check_weights",
     "common_count",
 ]
@@ -88,16 +89,26 @@ def check_loss_variable(variable: cp.Variable) -> None:
 def common_count(
     terms: Sequence[LossTerm], linear: Sequence[LinearTerm], data: PrivateData, text: Text
 ) -> int:
-    """n, the same for all terms."""
-    counts = []
+    """n, the same for all terms: the linear ones where there are no others."""
     arguments = [(term.argument, term.written) for term in terms]
-    arguments += [(factor, own.written) for own in linear for factor in own.factors]
-    for argument, written in arguments:
-        outputs = outputs_of(argument, data.records)
-        n = record_count(argument) if outputs is None else data.records
-        counts.append((n, written))
+    arguments = arguments or [(one, own.written) for own in linear for one in own.factors]
+    counts = [(_count(argument, data), written) for argument, written in arguments]
     check_counts(counts, text)
     return counts[0][0] or 0
+
+
+def check_row(own: LinearTerm, n: int, data: PrivateData, text: Text) -> None:
+    """The factors of a linear term run over the n records."""
+    for factor in own.factors:
+        if _count(factor, data) != n:
+            reason = refusals.of_shape(factor, data.count_is_private)
+            raise ProblemError(f"The private term {text(own.written)} {reason}.")
+
+
+def _count(argument: Any, data: PrivateData) -> int | None:
+    """How many records an argument runs over."""
+    outputs = outputs_of(argument, data.records)
+    return record_count(argument) if outputs is None else data.records
 
 
 def check_outputs(term: LossTerm, data: PrivateData, text: Text) -> None:
