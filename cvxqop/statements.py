@@ -145,6 +145,8 @@ def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str
     ridge = mechanism.ridge
     floor = isinstance(mechanism, CalibratedWishart) and mechanism.curvature == "floor"
     n, whose = erm.public_count, "records" if erm.persons is None else "persons"
+    if n and settings.delta >= 1.0 / n and settings.delta <= 1e-2:
+        warnings.append("delta is not below 1/n: publishing one record whole would satisfy it")
     if erm.loss.linear:
         size = mechanism.guard_scale * math.sqrt(mechanism.sensitivity.parameters)
         if n and size >= n * mechanism.sensitivity.anchor_gradient:
@@ -152,8 +154,6 @@ def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str
                 f"the noise of {size:.3g} exceeds the largest gradient that {n} {whose} can have"
             )
     elif n is not None:
-        if n > 0 and settings.delta >= 1.0 / n and settings.delta <= 1e-2:
-            warnings.append("delta is not below 1/n: publishing one record whole would satisfy it")
         available = n * mechanism.sensitivity.average_curvature
         if ridge >= available:
             warnings.append(

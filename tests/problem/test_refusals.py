@@ -387,7 +387,7 @@ REFUSED = {
     "complex private": (minimise(LS), [X * 1j], {}, r"private\[0\] must hold real numbers"),
     "symmetric variable": (
         minimise(
-            cp.sum_squares(X @ cp.Variable((D, D), symmetric=True, name="Q") @ np.ones(D) - Y)
+            cp.sum(cp.huber(X @ cp.Variable((D, D), symmetric=True, name="Q") @ np.ones(D) - Y))
         ),
         [X, Y],
         {},

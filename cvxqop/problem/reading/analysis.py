@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 import cvxpy as cp
@@ -224,14 +224,19 @@ def _read(
         private_arrays=data.arrays,
         texts=Texts(
             terms=tuple(text(own.written, shapes) for group in groups for own in group.terms),
-            labels=tuple(text(own.written, shapes) for group in groups for own in group.labels),
-            squares=tuple(text(own.written, shapes) for group in groups for own in group.squares),
+            labels=_once(text(own.written, shapes) for group in groups for own in group.labels),
+            squares=_once(text(own.written, shapes) for group in groups for own in group.squares),
             rows=tuple(row_text(group.row, stacking) for group in groups),
             rest=tuple(text(node, shapes) for node in reader.rest),
             constraints=tuple(text(constraint, shapes) for constraint in constraints),
             scale=scale_statement(reader.scales, bool(reader.opened)) if hidden else None,
         ),
     )
+
+
+def _once(texts: Iterable[str]) -> tuple[str, ...]:
+    """Each text once, where it is that of several outputs."""
+    return tuple(dict.fromkeys(texts))
 
 
 def _refuse_by_structure(reader: TermReader, data: PrivateData, text: Callable[[Any], str]) -> None:
@@ -260,6 +265,7 @@ def _stacking(reader: TermReader, text: Callable[[Any], str]) -> Stacking:
     """θ: the variables of the losses in order of appearance."""
     arguments = [(term.argument, term.written) for term in reader.terms]
     arguments += [(term.factors[-1], term.written) for term in reader.linear]
+    quadratic = all(term.loss.quadratic for term in reader.terms)
     seen: dict[int, cp.Variable] = {}
     for argument, written in arguments:
         own = _cvxpy.variables(argument)
@@ -268,7 +274,7 @@ def _stacking(reader: TermReader, text: Callable[[Any], str]) -> Stacking:
                 f"The private term {text(written)} does not depend on a variable; remove it."
             )
         for variable in own:
-            checks.check_loss_variable(variable)
+            checks.check_loss_variable(variable, quadratic)
             seen.setdefault(variable.id, variable)
     return Stacking(list(seen.values()))
 

@@ -20,7 +20,7 @@ from cvxqop.problem.reading.factors import row_parts
 from cvxqop.problem.reading.linear.alone import products_of, row_of
 from cvxqop.problem.reading.linear.labels import check_signs
 from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
-from cvxqop.problem.reading.public import Stacking
+from cvxqop.problem.reading.public import Stacking, outputs_of
 from cvxqop.problem.reading.sharing import OWN_VARIABLES, Assembled, Group, shared_row
 from cvxqop.problem.reading.terms import TermReader
 from cvxqop.problem.records.rows import AffineRows
@@ -100,25 +100,42 @@ def _unassigned(
         return []
     left = []
     for own in linear_terms:
-        found = [group for group in takers if group.fits([own])]
-        square = next((group for group in groups if group.completes(own)), None)
-        if not found and square is not None:
-            square.squares.append(own)
-            continue
-        if not found and _apart(own, takers, data):
-            left.append(own)
-            continue
-        found = takers if len(takers) == 1 else found
-        if len(found) != 1:
-            count = "more than one" if found else "none"
-            _refuse(
-                own,
-                text,
-                f"is linear, and could be labels of {count} of the losses that take labels: write "
-                "it as sum(multiply(y, t)) with the argument t of one of them",
-            )
-        found[0].labels.append(own)
+        for parts in ([own], _columns(own, data)):
+            places = [_places(part, takers, groups) for part in parts]
+            if places and all(len(found) == 1 for found in places):
+                for part, (place,) in zip(parts, places, strict=True):
+                    place.append(part)
+                break
+        else:
+            found = _places(own, takers, groups)
+            if not found and _apart(own, takers, data):
+                left.append(own)
+            elif not found and len(takers) == 1:
+                takers[0].labels.append(own)  # which says why it cannot be
+            else:
+                count = "more than one" if found else "none"
+                _refuse(
+                    own,
+                    text,
+                    f"is linear, and could be labels of {count} of the losses that take labels: "
+                    "write it as sum(multiply(y, t)) with the argument t of one of them",
+                )
     return left
+
+
+def _columns(own: LinearTerm, data: PrivateData) -> list[LinearTerm]:
+    """A linear term of several outputs a record, output by output."""
+    outputs = outputs_of(own.factors[0], data.records) if len(own.factors) == 1 else None
+    count = 0 if outputs is None or np.ndim(own.weight) else int(outputs.shape[1])
+    return [replace(own, output=j) for j in range(count)]
+
+
+def _places(
+    own: LinearTerm, takers: Sequence[Group], groups: Sequence[Group]
+) -> list[list[LinearTerm]]:
+    """Where a linear term may go: to the labels of a loss, or else to a square."""
+    found = [group.labels for group in takers if group.fits([own])]
+    return found or [group.squares for group in groups if group.completes(own)][:1]
 
 
 def _apart(own: LinearTerm, takers: Sequence[Group], data: PrivateData) -> bool:

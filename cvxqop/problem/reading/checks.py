@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 _KEPT_ATTRIBUTES = ("nonneg", "nonpos", "pos", "neg", "bounds")
+_TIED_ATTRIBUTES = ("symmetric", "PSD", "NSD")
 
 Text = Callable[[Any], str]
 
@@ -75,10 +76,11 @@ def _check_variable(variable: cp.Variable) -> None:
             )
 
 
-def check_loss_variable(variable: cp.Variable) -> None:
-    """A variable of the loss may have attributes that are plain constraints, no others."""
+def check_loss_variable(variable: cp.Variable, quadratic: bool) -> None:
+    """A variable of the loss may have attributes that are plain constraints, and of a quadratic
+    loss, whose release does not look at them, those of symmetric matrices."""
     for name in _cvxpy.attributes(variable):
-        if name not in _KEPT_ATTRIBUTES:
+        if name not in _KEPT_ATTRIBUTES and not (quadratic and name in _TIED_ATTRIBUTES):
             raise ProblemError(
                 f"The variable {variable.name()} of the private loss has the attribute {name}, "
                 "which ties its entries together. Use a free variable and state the property as a "

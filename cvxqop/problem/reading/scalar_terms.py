@@ -32,7 +32,7 @@ from cvxqop.problem.reading.public import Stacking, constant_array, is_plain, re
 from cvxqop.problem.reading.separable import PUBLIC, SeparableReader, State
 from cvxqop.problem.reading.terms import TermReader
 from cvxqop.problem.reading.weights import Weight
-from cvxqop.problem.records.pieces import times, total
+from cvxqop.problem.records.pieces import Pieces, times, total
 
 __all__ = ["read_opened"]
 
@@ -53,9 +53,9 @@ class _Phi:
 
     @property
     def offset(self) -> float:
-        """The public number in the argument."""
-        (own,) = self.columns
-        return float(own[CONSTANT].g[0]) if CONSTANT in own else 0.0
+        """The public number in the argument, the same in all outputs."""
+        found = {float(own[CONSTANT].g[0]) if CONSTANT in own else 0.0 for own in self.columns}
+        return found.pop() if len(found) == 1 else 0.0
 
 
 def read_opened(reader: TermReader, data: PrivateData, text: Text) -> None:
@@ -199,15 +199,22 @@ class _Around(SeparableReader):
 
 
 def _line(own: Columns, base: Columns) -> tuple[float, float] | None:
-    """(a, b) with own = a · base + b, public numbers; None if there are none."""
-    if len(own) != 1 or len(base) != 1 or not any(linear_columns(own)):
+    """(a, b) with own = a · base + b in every output, public numbers; None if there are none."""
+    if len(own) != len(base) or not any(linear_columns(own)):
         return None
     a = ratio(linear_columns(own), linear_columns(base))
     if a is None:
         return None
+    shifts = {_shift(one, other, a) for one, other in zip(own, base, strict=True)}
+    b = shifts.pop()
+    return None if shifts or b is None else (a, b)
+
+
+def _shift(own: Pieces, base: Pieces, a: float) -> float | None:
+    """b with own = a · base + b."""
     b = 0.0
-    sizes = [abs(p.g).max(initial=0.0) + abs(p.G).max() for p in own[0].values()]
-    for key, piece in total([own[0], times(base[0], -a)]).items():
+    sizes = [abs(p.g).max(initial=0.0) + abs(p.G).max() for p in own.values()]
+    for key, piece in total([own, times(base, -a)]).items():
         rest = abs(piece.G).max()
         if key == CONSTANT:
             b = float(piece.g[0])
@@ -215,7 +222,7 @@ def _line(own: Columns, base: Columns) -> tuple[float, float] | None:
             rest = max(rest, float(np.max(np.abs(piece.g), initial=0.0)))
         if rest > TOLERANCE * max(sizes):
             return None
-    return a, b
+    return b
 
 
 def _joins(phi: _Phi, own: _Phi) -> bool:

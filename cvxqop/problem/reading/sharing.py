@@ -140,10 +140,16 @@ class Group:
         return read_labels(self.base[0], self.terms, self._ratios, found, self._text)
 
     def _products(self, linear: Sequence[LinearTerm]) -> list[tuple[LinearTerm, Pieces]]:
-        factors = [(factor, own.written) for own in linear for factor in own.factors]
+        whole = [own for own in linear if own.output is None]
+        factors = [(factor, own.written) for own in whole for factor in own.factors]
         counts = [(record_count(factor), written) for factor, written in factors]
         checks.check_counts([(self._n, self.terms[0].written), *counts], self._text)
-        return [(own, self._affine.read_product(own.factors, own.written)) for own in linear]
+        return [(own, self._pieces(own)) for own in linear]
+
+    def _pieces(self, own: LinearTerm) -> Pieces:
+        if own.output is None:
+            return self._affine.read_product(own.factors, own.written)
+        return self._affine.read(own.factors[0], own.written)[own.output]
 
     def _completed(self, linear: Sequence[LinearTerm]) -> Columns | None:
         """What linear terms add to the offset of the first square of the group."""
