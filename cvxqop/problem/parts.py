@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
+from operator import add
 
 __all__ = ["Constants", "Product", "RowParts", "Texts"]
 
@@ -129,15 +131,35 @@ class Constants:
     @staticmethod
     def total(parts: Iterable[Constants]) -> Constants:
         """The constants of a sum: a record enters each of its terms, and bounds add up."""
-        return reduce(_together, parts)
+        return reduce(partial(_together, add=add), parts)
+
+    @staticmethod
+    def apart(parts: Iterable[Constants]) -> Constants:
+        """The constants of a sum of terms on variables of their own: the Hessian is a block for
+        each, so that its norm is the largest of theirs, and squares of lengths add up.
+
+        Examples
+        --------
+        >>> one = Constants(2.0, 3.0, True)
+        >>> two = Constants.apart([one, replace(one, anchor_gradient=4.0)])
+        >>> two.smoothness, two.anchor_gradient, two.trace, round(two.frobenius, 3)
+        (2.0, 5.0, 4.0, 2.828)
+        """
+        return reduce(partial(_together, add=math.hypot, largest=max), parts)
 
 
-def _together(one: Constants, other: Constants) -> Constants:
+def _together(
+    one: Constants,
+    other: Constants,
+    add: Callable[[float, float], float],
+    largest: Callable[[float, float], float] | None = None,
+) -> Constants:
+    """Both, with lengths put together by ``add`` and norms of matrices by ``largest``."""
     one, other = one.whole, other.whole
     ranks = [own.linear_rank or own.hessian_rank for own in (one, other)]
     return Constants(
-        smoothness=one.smoothness + other.smoothness,
-        anchor_gradient=one.anchor_gradient + other.anchor_gradient,
+        smoothness=(largest or add)(one.smoothness, other.smoothness),
+        anchor_gradient=add(one.anchor_gradient, other.anchor_gradient),
         quadratic=one.quadratic and other.quadratic,
         row_norm=max(one.row_norm, other.row_norm),
         hessian_rank=one.hessian_rank + other.hessian_rank,
@@ -146,7 +168,7 @@ def _together(one: Constants, other: Constants) -> Constants:
         + (other.hessian_range or other.hessian_rank),
         gradient_range=(one.gradient_range or 0) + (other.gradient_range or 0),
         trace=one.trace_bound + other.trace_bound,
-        frobenius=one.frobenius_bound + other.frobenius_bound,
+        frobenius=add(one.frobenius_bound, other.frobenius_bound),
     )
 
 

@@ -85,6 +85,18 @@ class RecognisedLoss:
         """That of a single term."""
         return self.terms[0].flat if len(self.terms) == 1 else None
 
+    @cached_property
+    def _apart(self) -> list[list[Term]]:
+        """The terms, those together that share entries of θ."""
+        clusters: list[tuple[set[int], list[Term]]] = []
+        for term in self.terms:
+            touched, own = term.support, [term]
+            met = [cluster for cluster in clusters if cluster[0] & touched]
+            for other, terms in met:
+                touched, own = touched | other, terms + own
+            clusters = [one for one in clusters if one not in met] + [(touched, own)]
+        return [own for _, own in clusters]
+
     @property
     def _most(self) -> int:
         """What the bounds of one row count for a person: k, and 1 for a mean."""
@@ -100,15 +112,19 @@ class RecognisedLoss:
         return max(found, default=None)
 
     def smoothness(self, bounds: Bounds) -> float:
-        """Σ L, of all rows of a person."""
-        return self._most * sum(term.smoothness(bounds) for term in self.terms)
+        """Σ L of the terms that share variables, the largest of these; of all rows of a person."""
+        found = (sum(term.smoothness(bounds) for term in own) for own in self._apart)
+        return self._most * max(found)
 
     def constants(
         self, bounds: Bounds, anchor: Array | None = None, offset: float | None = None
     ) -> Constants:
         """Sums of those of the terms, of all rows of a person."""
-        one = Constants.total(
-            term.constants(bounds, anchor, self._cut(term, bounds, offset)) for term in self.terms
+        one = Constants.apart(
+            Constants.total(
+                term.constants(bounds, anchor, self._cut(term, bounds, offset)) for term in own
+            )
+            for own in self._apart
         )
         if self.persons is None:
             return one
@@ -117,12 +133,13 @@ class RecognisedLoss:
     def gradient_bound(
         self, bounds: Bounds, anchor: Array, offset: float | None, distance: float
     ) -> float:
-        """Σ G, of all rows of a person."""
-        bounds_of = (
-            term.gradient_bound(bounds, anchor, self._cut(term, bounds, offset), distance)
-            for term in self.terms
-        )
-        return self._most * sum(bounds_of)
+        """Σ G of the terms that share variables, and the length of these; of all rows of a
+        person."""
+
+        def bound(term: Term) -> float:
+            return term.gradient_bound(bounds, anchor, self._cut(term, bounds, offset), distance)
+
+        return self._most * math.hypot(*(sum(map(bound, own)) for own in self._apart))
 
     def _cut(self, term: Term, bounds: Bounds, offset: float | None) -> float | None:
         """The part of a cut Rη at a common minimiser that belongs to the row of a term, R_j η."""

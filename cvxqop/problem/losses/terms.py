@@ -91,6 +91,15 @@ class Term:
             _largest(weight) * float(loss.slope_bound(bound)) for loss, weight in self.losses
         )
 
+    @cached_property
+    def support(self) -> set[int]:
+        """The entries of θ that the rows are on; all of Θ where the rows do not say."""
+        pieces = getattr(self.rows, "pieces", None)
+        if pieces is None or self.outputs.count > 1:
+            return set(self.outputs.layout.ravel().tolist())
+        entries: set[int] = set()
+        return entries.union(*(piece.G.indices.tolist() for piece in pieces))
+
     def row_norm(self, bounds: Bounds) -> float:
         """R = sqrt((s row_norm)² + ‖public part‖²), in units of a, with the public factor s of the
         private part; their sum where both parts of the row meet on the same entries of θ."""

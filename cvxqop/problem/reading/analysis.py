@@ -226,7 +226,7 @@ def _read(
             terms=tuple(text(own.written, shapes) for group in groups for own in group.terms),
             labels=_once(text(own.written, shapes) for group in groups for own in group.labels),
             squares=_once(text(own.written, shapes) for group in groups for own in group.squares),
-            rows=tuple(row_text(group.row, stacking) for group in groups),
+            rows=_once(row_text(group.row, stacking) for group in groups),
             rest=tuple(text(node, shapes) for node in reader.rest),
             constraints=tuple(text(constraint, shapes) for constraint in constraints),
             scale=scale_statement(reader.scales, bool(reader.opened)) if hidden else None,

@@ -70,7 +70,7 @@ class _Reader:
         if not any(isinstance(one, Sheet) for one in arguments):
             if _cvxpy.has_variables(node):
                 raise Unread("holds a variable outside its argument")
-            return _array(_cvxpy.evaluate(node, {}))
+            return self._numbers(_array(_cvxpy.evaluate(node, {})))
         kind = _cvxpy.kind(node)
         known = ELEMENTWISE.get(kind)
         if known is not None:
@@ -110,7 +110,15 @@ class _Reader:
         value = _cvxpy.leaf_value(node)
         if value is None:
             raise Unread("holds a parameter without a value")
-        return _array(value)
+        return self._numbers(_array(value))
+
+    def _numbers(self, value: Any) -> Any:
+        """Public numbers; one number for all outputs, where there are several."""
+        if not self._several or value.ndim < 2 or not value.size:
+            return value
+        if np.any(value != value[:1, :1]):
+            raise Unread("has public numbers in it that differ between records or outputs")
+        return value[:1, :1]
 
 
 def _array(value: Any) -> Any:
