@@ -8,17 +8,22 @@ from typing import Any
 
 import cvxpy as cp
 
-from cvxqop.errors import CvxqopError, OptionError
+from cvxqop.errors import CvxqopError, OptionError, ProblemError
 from cvxqop.privacy.linear.options import Linear
 from cvxqop.problem.erm import ERM
 from cvxqop.settings import Settings
 from cvxqop.solve.cones import checks as cone_checks
+from cvxqop.solve.cones.recession import minimisers
 from cvxqop.solve.engines import conic, conic_checks, stotos
 from cvxqop.solve.rest.prox import NotSplittable, splits
 
 __all__ = ["Backend"]
 
 STOTOS = "STOTOS"
+BOUND_IT = (
+    "Add a public ridge to the objective, such as cp.sum_squares of the variable, or bound the "
+    "variable by a constraint, such as cp.norm(w, 2) <= 1"
+)
 MANY_FEATURES = 500
 """From here on a conic solver takes longer than the rest of a release."""
 STOTOS_OPTIONS = ("variant", "max_iter", "time_limit", "finish")
@@ -41,6 +46,8 @@ class Backend:
         Whether it solves D × D cone programs inside of the engine for any convex rest.
     takes_records : bool
         Whether CVXPY is handed the loss as it was written, to start STOTOS from its answer.
+    warnings : tuple of str
+        What may go wrong, judged by the public part of the problem.
     """
 
     name: str
@@ -48,6 +55,7 @@ class Backend:
     touches_records: bool = False
     over_cones: bool = False
     takes_records: bool = False
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, erm: ERM, settings: Settings) -> Backend:
@@ -108,6 +116,32 @@ class Backend:
         # Limits are those of the engine; options of a solver that was named are its own.
         engine = options if asked is None else {"solver_options": options}
         return cls(name, {"solver": name, **engine}, touches_records=True, over_cones=True)
+
+    def for_release(self, erm: ERM) -> Backend:
+        """The same, after a look at what is left to be solved of a linear loss.
+
+        Raises
+        ------
+        ProblemError
+            The public rest leaves no minimiser beside a linear term with noise.
+        """
+        found = "every"
+        if erm.loss.linear:
+            found = minimisers(erm.variables, erm.regulariser, erm.constraints)
+        terms = " + ".join(erm.terms)
+        if found == "none":
+            raise ProblemError(
+                f"The private loss {terms} is linear, and along some line the public rest of the "
+                f"objective is linear, too, so that there is no minimiser. {BOUND_IT}"
+            )
+        if found == "every":
+            return self
+        doubt = (
+            f"the private loss {terms} is linear, and with noise the public rest may leave no "
+            "minimiser: the run would then end without one, and its error.private_loss, which is "
+            f"paid for, could be solved again with a ridge. {BOUND_IT}"
+        )
+        return replace(self, warnings=(doubt,))
 
     def check_ridge(self, erm: ERM, settings: Settings, ridge: float) -> None:
         """Refuse an accuracy that the ridge of the calibrated mechanism is too small for.

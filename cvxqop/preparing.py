@@ -45,6 +45,7 @@ def prepare(
         )
         _cvxpy.claim_ids([problem.objective, *problem.constraints])
         case, backend, candidates = choose(settled(erm, settings), settings)
+        backend = backend.for_release(erm)
         backend.check_ridge(erm, case.settings, case.mechanism.ridge)
     return case, backend, candidates
 

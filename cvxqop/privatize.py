@@ -195,7 +195,7 @@ def plan(problem: cp.Problem, **options: Unpack[Options]) -> Plan:
         records=erm.public_count,
         radius=settings.distance,
         solver=backend.name,
-        warnings=warnings_of(erm, settings, case.mechanism),
+        warnings=(*warnings_of(erm, settings, case.mechanism), *backend.warnings),
         candidates=candidates,
         _execute=partial(run, problem, case, backend, snapshot),
     )
