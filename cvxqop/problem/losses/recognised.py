@@ -72,8 +72,9 @@ class RecognisedLoss:
 
     @property
     def one_residual(self) -> bool:
-        """Whether there is one row; residuals of several have bounds of their own."""
-        return len(self.terms) == 1
+        """Whether there is one row; residuals of several have bounds of their own, and a linear
+        term has none."""
+        return len(self.terms) == 1 and not self.linear
 
     @property
     def cuts_slopes(self) -> bool:

@@ -226,7 +226,7 @@ class Group:
         for own, column in zip(numbers[self._square], found, strict=True):
             own += column.values()
         factor = numbers_factor(found)
-        return max(outer, factor) if offsets else factor
+        return outer + factor if offsets else factor
 
     def _probabilities(self, offsets: Sequence[Sequence[Piece]]) -> list[list[Piece]]:
         """The labels of a multinomial loss, which has no offset."""
