@@ -123,7 +123,7 @@ def test_a_released_linear_term_goes_with_any_rest():
     assert str(released).startswith("Private linear loss of w")
     for lam in (1.0, 10.0):
         cp.Problem(cp.Minimize(released.expression + lam * cp.sum_squares(w))).solve()
-        np.testing.assert_allclose(w.value, X.sum(axis=0) / (2 * lam), atol=1e-3)
+        np.testing.assert_allclose(w.value, X.sum(axis=0) / (2 * lam), atol=2e-2)
 
 
 def test_records_beyond_the_bounds_are_clipped():
