@@ -10,7 +10,7 @@ import numpy as np
 from cvxqop.problem.erm import ERM
 from cvxqop.problem.losses.declared_loss import DeclaredLoss
 from cvxqop.problem.losses.open_loss import OpenLoss, open_parts
-from cvxqop.problem.losses.output_terms import LabelledTerm
+from cvxqop.problem.losses.output_terms import LabelledTerm, RadialTerm
 from cvxqop.problem.losses.recognised import RecognisedLoss
 from cvxqop.problem.losses.terms import Term
 from cvxqop.problem.reading.public import Stacking
@@ -137,6 +137,8 @@ def _output_lines(term: Term) -> list[str]:
         return [f"  Hessian of a record (diag p − pp') ⊗ aa': {bounds}, Frobenius norm ≤ ½ ‖a‖²"]
     if term.outputs.count == 1:
         return []
+    if isinstance(term, RadialTerm):
+        return [f"  Hessian of a record: M ⊗ aa', M ≤ κ, of rank ≤ {term.outputs.count}"]
     own = f"the same κaa' in each of {term.outputs.count} outputs, so that they share one S"
     return [f"  Hessian of a record: {own}"]
 

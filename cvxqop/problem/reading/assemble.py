@@ -11,6 +11,7 @@ import numpy as np
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
 from cvxqop.problem.losses.multinomial import Multinomial
+from cvxqop.problem.losses.radial import Radial
 from cvxqop.problem.losses.scalar import linear
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading import checks
@@ -69,7 +70,7 @@ def assemble(
 
 def _outputs(term: LossTerm, columns: Columns) -> Iterator[tuple[LossTerm, Columns]]:
     """The term with all of its outputs, or with one after the other."""
-    if len(columns) == 1 or isinstance(term.loss, Multinomial):
+    if len(columns) == 1 or isinstance(term.loss, Multinomial | Radial):
         yield term, columns
         return
     if term.loss.quadratic and not np.ndim(term.weight) and shared_row(linear_columns(columns)):

@@ -11,6 +11,7 @@ import numpy as np
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
 from cvxqop.problem.losses.multinomial import Multinomial
+from cvxqop.problem.losses.radial import Radial
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading import refusals
 from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
@@ -115,12 +116,12 @@ def _count(argument: Any, data: PrivateData) -> int | None:
 
 def check_outputs(term: LossTerm, data: PrivateData, text: Text) -> None:
     """The multinomial loss has several outputs a record, and one weight."""
-    labelled = isinstance(term.loss, Multinomial)
+    labelled, radial = isinstance(term.loss, Multinomial), isinstance(term.loss, Radial)
     if outputs_of(term.argument, data.records) is None:
         if labelled:
             _refuse_term(term, refusals.of_shape(term.argument, data.count_is_private), text)
         return
-    if labelled and np.ndim(term.weight):
+    if (labelled or radial) and np.ndim(term.weight):
         _refuse_term(term, "has public weights, one a record, and several outputs a record", text)
 
 

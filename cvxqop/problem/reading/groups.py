@@ -9,7 +9,8 @@ import numpy as np
 
 from cvxqop.problem.losses.gradient_term import GradientTerm
 from cvxqop.problem.losses.open_loss import OpenLoss
-from cvxqop.problem.losses.output_terms import LabelledTerm, SquaresTerm
+from cvxqop.problem.losses.output_terms import LabelledTerm, RadialTerm, SquaresTerm
+from cvxqop.problem.losses.radial import Radial
 from cvxqop.problem.losses.terms import MarginTerm, Term
 from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.reading import refusals
@@ -44,5 +45,7 @@ def term_of(group: Assembled, dimension: int, dropped: bool, persons: Persons | 
     }
     if group.products is not None:
         return GradientTerm(**shared, products=group.products)
+    if isinstance(group.losses[0][0], Radial):
+        return RadialTerm(**shared)
     kind = LabelledTerm if outputs.labelled else SquaresTerm if outputs.count > 1 else MarginTerm
     return kind(**shared)

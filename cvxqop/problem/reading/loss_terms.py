@@ -13,6 +13,7 @@ from cvxqop.errors import ProblemError
 from cvxqop.problem.losses.multinomial import Multinomial
 from cvxqop.problem.losses.open_loss import OpenLoss
 from cvxqop.problem.losses.phi.loss import PhiLoss
+from cvxqop.problem.losses.radial import Radial
 from cvxqop.problem.losses.scalar import ScalarLoss, logistic
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading import refusals
@@ -32,7 +33,7 @@ class LossTerm:
     ``centre`` is a public number in the argument that is part of φ.
     """
 
-    loss: ScalarLoss | Multinomial
+    loss: ScalarLoss | Multinomial | Radial
     weight: float | Array
     argument: Any
     written: Any

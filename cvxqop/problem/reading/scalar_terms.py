@@ -16,11 +16,12 @@ from cvxqop.problem.losses.phi.piecewise import Piecewise
 from cvxqop.problem.losses.phi.reading import read_function
 from cvxqop.problem.losses.phi.recognise import NotRecognised, Smooth, classified
 from cvxqop.problem.losses.phi.smooth import Unread
+from cvxqop.problem.losses.radial import Radial
 from cvxqop.problem.losses.scalar import squared
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading import checks, refusals
 from cvxqop.problem.reading.affine import AffineReader
-from cvxqop.problem.reading.columns import CONSTANT, TOLERANCE, Columns, linear_columns, ratio
+from cvxqop.problem.reading.columns import CONSTANT, Columns, line, linear_columns
 from cvxqop.problem.reading.loss_terms import (
     LinearTerm,
     LossTerm,
@@ -32,12 +33,15 @@ from cvxqop.problem.reading.public import Stacking, constant_array, is_plain, re
 from cvxqop.problem.reading.separable import PUBLIC, SeparableReader, State
 from cvxqop.problem.reading.terms import TermReader
 from cvxqop.problem.reading.weights import Weight
-from cvxqop.problem.records.pieces import Pieces, times, total
 
 __all__ = ["read_opened"]
 
 Text = Callable[[Any], str]
 _NAME = "a loss of one number"
+_OF_A_LENGTH = (
+    "is a function of the length of several outputs that is not smooth, or has no bound on its "
+    "slope. Use sum(huber(norm(X @ Theta - Y, 2, axis=1), M)), or sum_squares(X @ Theta - Y)"
+)
 
 
 @dataclass(eq=False)
@@ -50,6 +54,7 @@ class _Phi:
     weight: Weight
     written: Any
     mean: bool
+    radial: bool = False
 
     @property
     def offset(self) -> float:
@@ -117,19 +122,21 @@ class _Reading:
             self._refuse("does not depend on a variable; remove it")
         also = []
         for node in others:
-            line = _line(self._affine.read(node, own.written), columns)
-            if line is None:
+            own_line = line(self._affine.read(node, own.written), columns)
+            if own_line is None:
                 self._refuse(refusals.SEVERAL)
-            also.append((node, *line))
+            also.append((node, *own_line))
         outer, sign, weights = self._weights()
+        length = _length_of(base, own.node) if len(columns) > 1 and not also else None
         try:
-            function = read_function(own.node, base, also)
+            function = read_function(own.node, base if length is None else length, also)
         except (Unread, OverflowError) as reason:
             self._refuse(f"{reason}{refusals.DECLARE}")
         self._reader.scales += own.factor.scales
         mean = self._reader.is_mean(own.factor, base)
         weight = replace(own.factor, value=abs(outer) * weights)
-        return _Phi(function * sign, base, columns, weight, own.written, mean)
+        radial = length is not None
+        return _Phi(function * sign, base, columns, weight, own.written, mean, radial)
 
     def _check_numbers(self) -> None:
         """Refuse arrays of one entry that are listed nowhere: κ would tell a record's number."""
@@ -198,42 +205,30 @@ class _Around(SeparableReader):
             super()._divisor(node, states)
 
 
-def _line(own: Columns, base: Columns) -> tuple[float, float] | None:
-    """(a, b) with own = a · base + b in every output, public numbers; None if there are none."""
-    if len(own) != len(base) or not any(linear_columns(own)):
-        return None
-    a = ratio(linear_columns(own), linear_columns(base))
-    if a is None:
-        return None
-    shifts = {_shift(one, other, a) for one, other in zip(own, base, strict=True)}
-    b = shifts.pop()
-    return None if shifts or b is None else (a, b)
-
-
-def _shift(own: Pieces, base: Pieces, a: float) -> float | None:
-    """b with own = a · base + b."""
-    b = 0.0
-    sizes = [abs(p.g).max(initial=0.0) + abs(p.G).max() for p in own.values()]
-    for key, piece in total([own, times(base, -a)]).items():
-        rest = abs(piece.G).max()
-        if key == CONSTANT:
-            b = float(piece.g[0])
-        else:
-            rest = max(rest, float(np.max(np.abs(piece.g), initial=0.0)))
-        if rest > TOLERANCE * max(sizes):
-            return None
-    return b
+def _length_of(argument: Any, node: Any) -> Any:
+    """The node that is the Euclidean length of each record's outputs; None if there is none."""
+    found = [
+        one
+        for one in _cvxpy.nodes(node)
+        if _cvxpy.kind(one) == "pnorm"
+        and one.args[0] is argument
+        and float(one.p) == 2.0
+        and one.axis in (1, -1)
+        and not one.keepdims
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _joins(phi: _Phi, own: _Phi) -> bool:
     """Whether two have one argument, and weights that are numbers."""
     numbers = np.ndim(phi.weight.value) == 0 == np.ndim(own.weight.value)
+    numbers = numbers and not (phi.radial or own.radial)
     usable = numbers and 0.0 < float(phi.weight.value) < np.inf
-    return usable and _line(own.columns, phi.columns) is not None
+    return usable and line(own.columns, phi.columns) is not None
 
 
 def _join(phi: _Phi, own: _Phi) -> None:
-    a, b = _line(own.columns, phi.columns) or (1.0, 0.0)
+    a, b = line(own.columns, phi.columns) or (1.0, 0.0)
     factor = Fraction(float(own.weight.value)) / Fraction(float(phi.weight.value))
     moved = own.function if (a, b) == (1.0, 0.0) else _moved(own.function, a, b)
     phi.function = phi.function + moved * factor
@@ -251,15 +246,16 @@ def _folded(own: LinearTerm, found: Sequence[_Phi], affine: AffineReader) -> boo
     if np.ndim(own.weight) or len(own.factors) != 1:
         return False
     for phi in found:
-        if record_count(own.factors[0]) != record_count(phi.argument) or np.ndim(phi.weight.value):
+        alike = record_count(own.factors[0]) == record_count(phi.argument) and not phi.radial
+        if not alike or np.ndim(phi.weight.value):
             continue
         try:
-            line = _line(affine.read(own.factors[0], own.written), phi.columns)
+            found_line = line(affine.read(own.factors[0], own.written), phi.columns)
         except ProblemError:
             return False
         weight = float(phi.weight.value)
-        if line is not None and 0.0 < weight < np.inf:
-            slope = Fraction(float(own.weight)) * Fraction(line[0]) / Fraction(weight)
+        if found_line is not None and 0.0 < weight < np.inf:
+            slope = Fraction(float(own.weight)) * Fraction(found_line[0]) / Fraction(weight)
             phi.function = phi.function + Piecewise.argument() * slope
             phi.mean = phi.mean or own.mean
             if own.written is not phi.written:
@@ -270,7 +266,8 @@ def _folded(own: LinearTerm, found: Sequence[_Phi], affine: AffineReader) -> boo
 
 def _term(phi: _Phi, reader: TermReader) -> LossTerm:
     """The loss, of the argument less its public number, which becomes part of φ."""
-    offset, reason = phi.offset, "has a constant that is too large"
+    offset = 0.0 if phi.radial else phi.offset
+    reason = "has a constant that is too large"
     try:
         found = classified(phi.function, _NAME)
         if isinstance(found, Smooth) and offset:
@@ -279,6 +276,12 @@ def _term(phi: _Phi, reader: TermReader) -> LossTerm:
         found = NotRecognised(str(why) if isinstance(why, Unread) else reason)
     if isinstance(found, NotRecognised):
         reader.refuse_term(phi.written, f"{found.reason}{refusals.DECLARE}")
-    loss = found.loss if isinstance(found, Smooth) else OpenLoss.of(found, 1.0, offset)
     weight = reader.checked_weight(phi.weight, phi.written)
+    if phi.radial:
+        count = len(phi.columns)
+        loss: Any = found.loss if isinstance(found, Smooth) else None
+        if loss is None or loss.derivative(np.zeros(1))[0] != 0.0 or not np.isfinite(loss.slope):
+            reader.refuse_term(phi.written, _OF_A_LENGTH)
+        return LossTerm(Radial(count, loss), weight, phi.argument, phi.written, phi.mean)
+    loss = found.loss if isinstance(found, Smooth) else OpenLoss.of(found, 1.0, offset)
     return LossTerm(loss, weight, phi.argument, phi.written, phi.mean, offset)

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from cvxqop.errors import ProblemError
 from cvxqop.problem.losses.multinomial import Multinomial
+from cvxqop.problem.losses.radial import Radial
 from cvxqop.problem.losses.scalar import ScalarLoss, linear
 from cvxqop.problem.parts import Product, RowParts
 from cvxqop.problem.private.data import PrivateData
@@ -69,7 +70,7 @@ class Assembled:
     """
 
     rows: AffineRows
-    losses: tuple[tuple[ScalarLoss | Multinomial, Any], ...]
+    losses: tuple[tuple[ScalarLoss | Multinomial | Radial, Any], ...]
     parts: RowParts
     outputs: Outputs | None
     row: tuple[Piece, ...]
@@ -173,7 +174,7 @@ class Group:
     def assembled(self, dimension: int, data: PrivateData) -> Assembled:
         """Rows, losses and labels."""
         outer = 0.0
-        losses: list[tuple[ScalarLoss | Multinomial, Any]] = []
+        losses: list[tuple[ScalarLoss | Multinomial | Radial, Any]] = []
         numbers = []
         for term, s, columns in zip(self.terms, self._ratios, self._columns, strict=True):
             outer = max(outer, outer_factor(term.argument, data) / abs(s))
