@@ -4,7 +4,7 @@ State a convex empirical-risk problem in CVXPY, and get a differentially private
 call: :func:`privatize`, or ``problem.solve(method="QOP", …)``.
 """
 
-import cvxpy as cp
+from cvxpy import Problem as _Problem
 
 from cvxqop.errors import (
     AccuracyError,
@@ -62,4 +62,4 @@ __all__ = [
     "privatize",
 ]
 
-cp.Problem.register_solve("QOP", _solve_method)
+_Problem.register_solve("QOP", _solve_method)

@@ -24,8 +24,6 @@ BOUND_IT = (
     "Add a public ridge to the objective, such as cp.sum_squares of the variable, or bound the "
     "variable by a constraint, such as cp.norm(w, 2) <= 1"
 )
-MANY_FEATURES = 500
-"""From here on a conic solver takes longer than the rest of a release."""
 STOTOS_OPTIONS = ("variant", "max_iter", "time_limit", "finish")
 LIMITS = cone_checks.LIMITS
 
@@ -184,9 +182,9 @@ def _installed(solver: str | None) -> str | None:
 
 
 def _default(erm: ERM, options: Mapping[str, Any]) -> str:
-    """The solver of a released quadratic: of many features the quickest that there is."""
+    """The quickest solver of a released quadratic; options are those of a solver of CVXPY."""
     rest = (erm.variables, erm.regulariser, erm.constraints)
-    if options or erm.loss.linear or erm.dimension < MANY_FEATURES:
+    if options or erm.loss.linear:
         return conic.default_solver(*rest)
     return conic.quickest(*rest)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -10,8 +9,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 import numpy.typing as npt
 
+from cvxqop.errors import OptionError
 from cvxqop.guarantee import Guarantee, wrapped
 from cvxqop.plotting import plot_plan
+from cvxqop.prediction import Prediction
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.settings import Perturbation
 from cvxqop.solution import PrivateSolution
@@ -86,6 +87,9 @@ class Plan:
         What is likely to disappoint, from public numbers alone.
     candidates : tuple of Candidate
         What ``perturbation="auto"`` chose from, with the risk predicted for each; else empty.
+    prediction : Prediction or None
+        How far predictions x'θ are expected to lie from those without privacy; None where a record
+        has no single one.
     """
 
     guarantee: Guarantee
@@ -95,6 +99,7 @@ class Plan:
     solver: str
     warnings: tuple[str, ...]
     candidates: tuple[Candidate, ...]
+    prediction: Prediction | None
     _execute: Callable[[], PrivateSolution] = field(repr=False)
 
     @property
@@ -122,6 +127,33 @@ class Plan:
         """Bound on E J(θ_pert) − J(θ̂) if ‖θ̂ − θ0‖ ≤ radius (default: the hint); θ_pert is the
         exact solution, before a release adds its noise (theory §8)."""
         return self.mechanism.excess_risk_bound(self.radius if radius is None else radius)
+
+    def predicted_error(self, records: int | None = None) -> float:
+        """Root mean square of x'(θ − θ̂) over the records that is expected, θ̂ the answer without
+        privacy, in units of x'θ; see :class:`cvxqop.prediction.Prediction`.
+
+        Rows and residuals are supposed to lie at a third of their bounds. A typical size, not a
+        bound: real data differ by a factor of two or more.
+
+        Parameters
+        ----------
+        records : int, optional
+            A public number of records, or of persons. Default: n, where n is public.
+
+        Raises
+        ------
+        OptionError
+            If n is private and no number was given, or a record has no single prediction.
+        """
+        n = self.records if records is None else records
+        if self.prediction is None:
+            raise OptionError("predicted_error: a record of this loss has no single prediction.")
+        if n is None or isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise OptionError(
+                "predicted_error: the number of records is private or not positive; give a public "
+                "one, as in plan.predicted_error(10_000)."
+            )
+        return self.prediction.error(int(n))
 
     def plot(self) -> Figure:
         """The privacy profile, and the predicted risk against the curvature of the data.
@@ -156,10 +188,8 @@ class Plan:
 
     def __str__(self) -> str:
         rows = [("solver", self.solver)]
-        bound = self.excess_risk_bound()
-        known = f"{bound:.6g} above the optimum, in expectation, if ‖θ̂ − θ0‖ ≤ {self.radius:g}"
-        known += ", before the release noise" if self.mechanism.release is not None else ""
-        rows.append(("risk bound", known if bound < math.inf else "none without reading the data"))
+        if self.prediction is not None:
+            rows.append(("predictions", self.prediction.text(self.records)))
         if self.shrinkage is not None:
             rows.append(
                 (

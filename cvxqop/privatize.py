@@ -20,6 +20,7 @@ from cvxqop.errors import (
 )
 from cvxqop.explaining import explain
 from cvxqop.plan import Plan
+from cvxqop.prediction import prediction_of
 from cvxqop.preparing import prepare, prepare_loss
 from cvxqop.problem.private.snapshot import Snapshot
 from cvxqop.settings import Options, Settings
@@ -166,7 +167,7 @@ def privatize(problem: cp.Problem, **options: Unpack[Options]) -> PrivateSolutio
 
 @_verb
 def plan(problem: cp.Problem, **options: Unpack[Options]) -> Plan:
-    """All that can be known before spending: mechanism, noise, profile, risk bound, warnings.
+    """All that can be known before spending: mechanism, noise, profile, expected error, warnings.
 
     Takes the options of :func:`privatize`. No record is read, except to find the private arrays
     among the constants of the problem.
@@ -186,6 +187,7 @@ def plan(problem: cp.Problem, **options: Unpack[Options]) -> Plan:
     case, backend, candidates = prepare(problem, options)
     erm, settings = case.erm, case.settings
     _warn_of_a_large_delta(settings)
+    prediction = prediction_of(erm, settings, case.mechanism)
     private = set(erm.private_leaves)
     with _cvxpy.SHARED:
         snapshot = Snapshot(problem, private.__contains__)
@@ -195,8 +197,9 @@ def plan(problem: cp.Problem, **options: Unpack[Options]) -> Plan:
         records=erm.public_count,
         radius=settings.distance,
         solver=backend.name,
-        warnings=(*warnings_of(erm, settings, case.mechanism), *backend.warnings),
+        warnings=(*warnings_of(erm, settings, case.mechanism, prediction), *backend.warnings),
         candidates=candidates,
+        prediction=prediction,
         _execute=partial(run, problem, case, backend, snapshot),
     )
 

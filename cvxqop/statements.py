@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from cvxqop.prediction import Prediction
 from cvxqop.privacy.gaussian.options import Gaussian
 from cvxqop.privacy.linear.options import Linear
 from cvxqop.privacy.mechanism import Mechanism
@@ -137,7 +138,9 @@ def caveats_of(settings: Settings, reproducible: bool) -> tuple[str, ...]:
     return tuple(caveats)
 
 
-def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str, ...]:
+def warnings_of(
+    erm: ERM, settings: Settings, mechanism: Mechanism, prediction: Prediction | None
+) -> tuple[str, ...]:
     """What is likely to disappoint, or to be wrong, judged by public numbers alone."""
     warnings = []
     radius = settings.distance
@@ -165,6 +168,13 @@ def warnings_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> tuple[str
                 f"the noise is predicted to cost as much as returning the anchor would, with {n} "
                 f"{whose} and a distance of {radius:.3g} to cover"
             )
+        elif prediction is not None and prediction.drowned(n):
+            warnings.append(
+                "most of the answer is expected to be noise: predictions off by about "
+                f"{prediction.error(n):.2g}, those of the anchor by {prediction.of_anchor(n):.2g}. "
+                "More records, a larger epsilon, fewer features or tighter bounds help"
+            )
+    warnings += settings.bounds.remarks if settings.bounds is not None else ()
     if settings.epsilon >= 100.0 and isinstance(mechanism, CalibratedWishart) and not floor:
         warnings.append(
             f"the Wishart ridge never falls below the curvature L = {smoothness:.3g} of one record,"

@@ -203,6 +203,14 @@ def audit_seconds():
     return (int(seconds),)
 
 
+def dask_seconds():
+    text = text_of("benchmarks/results/dask.md")
+    size = re.search(r"on ([\d,]+) ×", text)[1]
+    names = ("Dask arrays, LocalCluster of two workers", "the same, settings.*?", "one process.*?")
+    taken = (re.search(rf"^\| {name} \| ([\d.]+)", text, re.M)[1] for name in names)
+    return (float(size.replace(",", "")), *map(float, taken))
+
+
 def people():
     return (len(rows(ROOT / "examples" / "data" / "cps_earnings.csv")),)
 

@@ -46,6 +46,12 @@ SENTENCES = {
         ),
         ('`"wishart"` trails `"linear"` by about # ', derived.linear_over_wishart),
     ],
+    "docs/many_machines.md": [
+        (
+            "On # × 50 records … took # s with them and # s without; one process took # s",
+            derived.dask_seconds,
+        ),
+    ],
     "docs/solving.md": [("it is # to # times Δ/μ, … δ): # at (1, 1e-6)", derived.release_noise)],
     "docs/mechanisms.md": [
         ("Wishart ensemble there by about # in mean", derived.linear_over_wishart),

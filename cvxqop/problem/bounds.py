@@ -18,6 +18,9 @@ from cvxqop.problem.records.forms import as_numbers, floats
 
 __all__ = ["Bounds"]
 
+FAR = 3.0
+"""Centre over half the width of a column, from which on a plan warns; its square for bounds."""
+
 # Fourth powers of numbers in this range, the squares of curvatures, neither overflow nor vanish.
 _SMALLEST, _LARGEST = 1e-70, 1e70
 
@@ -48,6 +51,8 @@ class Bounds:
     ----------
     from_data : bool
         Whether the numbers were read from the data, which is not private.
+    limits : tuple of pairs
+        Smallest and largest possible entry of each column, where `from_box` made the bounds.
 
     Raises
     ------
@@ -64,6 +69,7 @@ class Bounds:
     offset: float | None = None
     argument: float | tuple[float, float] | None = field(default=None, repr=False)
     from_data: bool = field(default=False, repr=False)
+    limits: tuple[tuple[float, float], ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "row_norm", _number("row_norm", self.row_norm, positive=True))
@@ -110,7 +116,28 @@ class Bounds:
         if np.any(low > high):
             raise OptionError("Bounds.from_box: lower must not exceed upper in any column.")
         largest = np.maximum(np.abs(low), np.abs(high))
-        return cls(row_norm=float(np.linalg.norm(largest)), offset=offset)
+        limits = tuple(zip(low.tolist(), high.tolist(), strict=True))
+        return cls(row_norm=float(np.linalg.norm(largest)), offset=offset, limits=limits)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the limits of columns say about their scale, for people."""
+        largest = [max(abs(low), abs(high)) for low, high in self.limits]
+        remarks = []
+        for j, (low, high) in enumerate(self.limits):
+            centre, half = 0.5 * (low + high), 0.5 * (high - low)
+            others = largest[:j] + largest[j + 1 :]
+            if half > 0.0 and abs(centre) > FAR * half:
+                remarks.append(
+                    f"column {j} lies in [{low:g}, {high:g}], far from zero for its width: most of "
+                    f"the noise is for its level. Use (column − {centre:g})/{half:g}, in [−1, 1]"
+                )
+            elif others and largest[j] > FAR * FAR * max(others):
+                remarks.append(
+                    f"the bound on column {j}, {largest[j]:g}, dwarfs the others, at most "
+                    f"{max(others):g}: the noise is all for it. Divide it by {largest[j]:g}"
+                )
+        return tuple(remarks)
 
     @classmethod
     def unsafe_from_data(cls, X: Any, y: Any = None) -> Bounds:

@@ -96,6 +96,11 @@ class PrivateTerms(Protocol):
     def flat(self) -> Array | None:
         """Orthonormal directions (D, ·) along which no record has curvature."""
 
+    @property
+    def prediction_curvature(self) -> float | None:
+        """κ of a record's loss in its prediction x'θ, in units of the target; None where a record
+        has no single prediction."""
+
     def row_norm(self, bounds: Bounds) -> float:
         """R ≥ ‖a‖ of every row; infinite where there are none."""
 

@@ -53,6 +53,7 @@ class DeclaredLoss:
     records_are_drawn = False
     has_offset = linear = False
     flat = None
+    prediction_curvature = None
 
     @property
     def dimension(self) -> int:

@@ -99,6 +99,11 @@ class RecognisedLoss:
         return [own for _, own in clusters]
 
     @property
+    def prediction_curvature(self) -> float | None:
+        """That of a single term."""
+        return self.terms[0].prediction_curvature if self.one_residual else None
+
+    @property
     def _most(self) -> int:
         """What the bounds of one row count for a person: k, and 1 for a mean."""
         return 1 if self.persons is None else self.persons.rows or 1

@@ -80,6 +80,11 @@ class Term:
         """None: a record may have curvature along every direction."""
         return None
 
+    @property
+    def prediction_curvature(self) -> float:
+        """t² κ, with the public factor t around the whole argument."""
+        return self.row_parts.offset_factor**2 * self._curvature
+
     @cached_property
     def _curvature(self) -> float:
         """Σ_j κ_j max_i w_ij."""

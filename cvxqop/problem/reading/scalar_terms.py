@@ -275,7 +275,8 @@ def _term(phi: _Phi, reader: TermReader) -> LossTerm:
     except (Unread, OverflowError) as why:
         found = NotRecognised(str(why) if isinstance(why, Unread) else reason)
     if isinstance(found, NotRecognised):
-        reader.refuse_term(phi.written, f"{found.reason}{refusals.DECLARE}")
+        reason = _OF_A_LENGTH if phi.radial else f"{found.reason}{refusals.DECLARE}"
+        reader.refuse_term(phi.written, reason)
     weight = reader.checked_weight(phi.weight, phi.written)
     if phi.radial:
         count = len(phi.columns)
