@@ -227,7 +227,8 @@ def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
     if isinstance(mechanism, Gaussian) and mechanism.stages > 1 and not loss.one_residual:
         raise OptionError(
             f"Gaussian: stages > 1 cut the residual of a record closer, and a record of {terms} "
-            "has several rows, or none that is known: use stages=1."
+            "has several rows, none that is known, or a gradient beside that of its residual: use "
+            "stages=1."
         )
     if isinstance(mechanism, Gaussian) and touches_records:
         if erm.quadratic:

@@ -66,7 +66,7 @@ def choose(
     candidates = []
     backends: dict[bool, Backend] = {}
     found: list[tuple[Case, Backend]] = []
-    for perturbation in CANDIDATES[:1] if erm.loss.linear else CANDIDATES:
+    for perturbation in (Gaussian(),) if erm.loss.linear else CANDIDATES:
         if releases_quadratic and isinstance(perturbation, Linear):
             continue
         trial = replace(settings, perturbation=perturbation)

@@ -195,6 +195,15 @@ def test_refusals():
             pay("linear", perturbation=perturbation)
     with pytest.raises(OptionError, match="use stages=1"):
         pay("linear", perturbation=cvxqop.Gaussian(stages=2))
+    tilted = cp.Problem(cp.Minimize(cp.sum_squares(X @ w - y) - cp.sum(X @ w)))
+    with pytest.raises(OptionError, match="a gradient beside that of its residual"):
+        cvxqop.privatize(
+            tilted,
+            private=[X, y],
+            bounds=BOUNDS,
+            perturbation=cvxqop.Gaussian(stages=2),
+            **options,
+        )
     with pytest.raises(OptionError, match="leave solver out"):
         pay("linear", solver="STOTOS")
     with pytest.raises(OptionError, match="no minimiser that all records share"):

@@ -78,7 +78,8 @@ class PrivateTerms(Protocol):
 
     @property
     def one_residual(self) -> bool:
-        """Whether a record has one residual, which may be cut closer at another anchor."""
+        """Whether a record has one residual, which may be cut closer at another anchor: cut to a
+        part of its bound, it has a gradient of at most that part of G0."""
 
     @property
     def cuts_slopes(self) -> bool:

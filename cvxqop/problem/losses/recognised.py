@@ -72,9 +72,9 @@ class RecognisedLoss:
 
     @property
     def one_residual(self) -> bool:
-        """Whether there is one row; residuals of several have bounds of their own, and a linear
-        term has none."""
-        return len(self.terms) == 1 and not self.linear
+        """Whether there is one row; residuals of several have bounds of their own. The gradient of
+        a square with a public linear term beside it does not shrink with its residual."""
+        return len(self.terms) == 1 and (self.vanishing or not self.quadratic)
 
     @property
     def cuts_slopes(self) -> bool:
@@ -101,7 +101,8 @@ class RecognisedLoss:
     @property
     def prediction_curvature(self) -> float | None:
         """That of a single term."""
-        return self.terms[0].prediction_curvature if self.one_residual else None
+        alone = len(self.terms) == 1 and not self.linear
+        return self.terms[0].prediction_curvature if alone else None
 
     @property
     def _most(self) -> int:
