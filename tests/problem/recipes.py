@@ -201,7 +201,6 @@ NOT_A_LOSS: tuple[Any, ...] = (
     lambda o, e: cp.max(cp.square(e)),
     lambda o, e: cp.sum(cp.pos(e)),
     lambda o, e: cp.sum(cp.maximum(e, 0.5 * e)),
-    lambda o, e: cp.sum(cp.square(cp.pos(cp.pos(e) - 1))),
     lambda o, e: cp.sum(cp.exp(e)),
     lambda o, e: cp.log_sum_exp(e),
     lambda o, e: cp.sum(cp.kl_div(cp.exp(0), 1 + o.y**2)) + cp.sum(cp.exp(e)),
