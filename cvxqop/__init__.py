@@ -30,6 +30,7 @@ from cvxqop.problem.losses.declared import Declared
 from cvxqop.problem.records.parquet import parquet_columns
 from cvxqop.records import Records
 from cvxqop.solution import PrivateLoss, PrivateSolution
+from cvxqop.tables.schema import Schema
 
 __version__ = "0.1.0"
 
@@ -53,6 +54,7 @@ __all__ = [
     "PrivateSolverError",
     "ProblemError",
     "Records",
+    "Schema",
     "Wishart",
     "explain",
     "glm_loss",

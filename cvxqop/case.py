@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from cvxqop.errors import OptionError
 from cvxqop.guarantee import Guarantee
+from cvxqop.privacy.budget import Budget
 from cvxqop.privacy.gaussian.options import Gaussian
 from cvxqop.privacy.linear.options import CalibratedLinear, Linear
 from cvxqop.privacy.mechanism import Draw, Mechanism, Sensitivity
@@ -109,9 +110,10 @@ class Case:
             If the budget does not cover the release; nothing is drawn then.
         """
         settings, mechanism = self.settings, self.mechanism
-        if settings.budget is not None:
+        budget = Budget.current() if settings.budget is None else settings.budget
+        if budget is not None:
             names = ", ".join(variable.name() for variable in self.erm.variables)
-            settings.budget.spend(
+            budget.spend(
                 epsilon=float(settings.epsilon),
                 delta=float(settings.delta),
                 label=f"{mechanism.title} of {names}",
@@ -174,6 +176,8 @@ def _sensitivity(
         trace=constants.trace,
         frobenius=constants.frobenius,
         cuts=constants.cuts,
+        one_row=constants.one_row,
+        anchor_value=constants.anchor_value,
         gradient=gradient,
         offset=erm.loss.offset(settings.bounds) if offset is None else offset,
         anchor_error=_anchor_error(erm, settings),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cvxqop.privacy.accounting.profile import epsilon_at
 from cvxqop.privacy.mechanism import Mechanism
 
 __all__ = ["Guarantee", "wrapped"]
@@ -57,6 +58,10 @@ class Guarantee:
     def profile(self, epsilon: npt.ArrayLike) -> Array:
         """The privacy profile δ(ε) of the mechanism, rounded up."""
         return self.mechanism.profile(epsilon)
+
+    def epsilon_at(self, delta: float) -> float:
+        """The smallest ε at a δ, rounded up; infinity where it would be above 10⁶."""
+        return epsilon_at(lambda epsilon: float(self.profile(epsilon)), delta)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings, for JSON."""

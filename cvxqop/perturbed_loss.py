@@ -96,6 +96,10 @@ class PrivateLoss:
         """δ(ε) of the release, rounded up."""
         return self.guarantee.profile(epsilon)
 
+    def epsilon_at(self, delta: float) -> float:
+        """The smallest ε at a δ, rounded up."""
+        return self.guarantee.epsilon_at(delta)
+
     def numbers(self) -> tuple[Array, Array, Array]:
         """H̃, g̃ and θ0: all that was released."""
         return self.hessian, self.gradient, self.anchor

@@ -123,6 +123,10 @@ class Plan:
         """δ(ε) of the mechanism, rounded up; at most δ at the planned ε."""
         return self.guarantee.profile(epsilon)
 
+    def epsilon_at(self, delta: float) -> float:
+        """The smallest ε at a δ, rounded up."""
+        return self.guarantee.epsilon_at(delta)
+
     def excess_risk_bound(self, radius: float | None = None) -> float:
         """Bound on E J(θ_pert) − J(θ̂) if ‖θ̂ − θ0‖ ≤ radius (default: the hint); θ_pert is the
         exact solution, before a release adds its noise (theory §8)."""

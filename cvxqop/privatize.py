@@ -101,7 +101,8 @@ def privatize(problem: cp.Problem, **options: Unpack[Options]) -> PrivateSolutio
         None draws from the operating system's cryptographic generator. Anything else is for
         research: the result is reproducible and not private.
     budget : Budget, optional
-        A ledger that is charged before the noise is drawn, and refuses what it does not cover.
+        A ledger that is charged before the noise is drawn, and refuses what it does not cover. None
+        is that of the innermost ``with budget:``, if there is one.
     declared : Declared, optional
         Constants of a convex, smooth private loss that is not recognised, in place of ``bounds``.
         The guarantee then rests on them, because nothing is clipped, and the solution says so.

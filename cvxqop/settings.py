@@ -99,6 +99,8 @@ class Settings:
                 )
         if isinstance(options.get("private"), Records):
             options = options["private"].merged(options)
+        if options.get("budget") is None:
+            options = {**options, "budget": Budget.current()}
         if options.get("solver_options", 0) is None:
             options = {**options, "solver_options": {}}
         needed = () if options.get("declared") is not None else ("bounds",)

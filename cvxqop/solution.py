@@ -132,6 +132,10 @@ class PrivateSolution:
         """δ(ε) of the release, rounded up."""
         return self.guarantee.profile(epsilon)
 
+    def epsilon_at(self, delta: float) -> float:
+        """The smallest ε at a δ, rounded up."""
+        return self.guarantee.epsilon_at(delta)
+
     def _named(self) -> list[tuple[str, Array]]:
         return list(zip(distinct_names(self.values), self.values.values(), strict=True))
 

@@ -54,7 +54,9 @@ def assumptions_of(
 ) -> tuple[str, ...]:
     """The sentences that a reader must believe for the promise to hold."""
     sentences = [
-        "Row i of every private array belongs to record i: " + "; ".join(erm.private_names) + ".",
+        f"Row i of every private array belongs to record i: {'; '.join(erm.private_names)}."
+        if erm.private_names
+        else "Row i of X, and entry i of y, in glm_loss belong to record i.",
         _neighbours(erm),
     ]
     cut = None

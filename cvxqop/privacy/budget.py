@@ -3,46 +3,29 @@
 from __future__ import annotations
 
 import math
+import numbers
 import threading
-from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
 from cvxqop.errors import BudgetError, OptionError
 from cvxqop.privacy import ledger
 from cvxqop.privacy.accounting.composition import Composed, Curve, compose
-from cvxqop.privacy.accounting.profile import check_privacy, gaussian_mu
-from cvxqop.privacy.charges import Charge, curves_together, exact_sum, simple_delta
+from cvxqop.privacy.accounting.profile import check_privacy, epsilon_at
+from cvxqop.privacy.balance import Remaining, Spent, ledger_text, left_of, together
+from cvxqop.privacy.charges import Charge, curves_together, simple_delta
+from cvxqop.privacy.current import Enterable
 from cvxqop.privacy.curves import curves_of
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.privacy.wishart.ensemble import Adjacency
 
-__all__ = ["Budget", "Remaining"]
+__all__ = ["Budget"]
 
 LARGEST_NUMERIC = 100.0
 """ε up to which profiles are composed numerically."""
 
 
-@dataclass(frozen=True)
-class Remaining:
-    """What is left: one more release of any mechanism at (epsilon, delta) is sure to fit.
-
-    Attributes
-    ----------
-    epsilon, delta : float
-        If (ε, δ) of every release simply add up, what is missing from the budget; else the largest
-        (fE, fD), 0 ≤ f ≤ 1, of the budget (E, D).
-    mu : float or None
-        Where every release so far is Gaussian: μ that another Gaussian release may have.
-    """
-
-    epsilon: float
-    delta: float
-    mu: float | None = None
-
-
-class Budget:
+class Budget(Enterable):
     """A privacy budget (ε, δ) for several releases on the same records.
 
     Gaussian mechanisms compose exactly: their μ² add up and δ is taken at the ε of the whole.
@@ -74,6 +57,8 @@ class Budget:
     >>> _ = budget.spend(epsilon=0.25, delta=2.5e-7, label="first look")
     >>> budget.remaining()
     Remaining(epsilon=0.75, delta=7.5e-07, mu=None)
+    >>> with budget:  # the calls inside are charged to it
+    ...     pass
     >>> budget.spend(epsilon=0.8, delta=1e-7)
     Traceback (most recent call last):
     ...
@@ -216,26 +201,46 @@ class Budget:
         assert composed is not None
         return min(simple, composed(epsilon))
 
-    def remaining(self) -> Remaining:
-        """What is left for another release, whatever its mechanism."""
+    def epsilon_at(self, delta: float) -> float:
+        """ε of all releases together at a δ, rounded up; infinity where it is beyond the budget's.
+
+        Examples
+        --------
+        >>> budget = Budget(epsilon=2.0, delta=1e-5)
+        >>> _ = budget.spend(epsilon=0.5, delta=1e-6)
+        >>> budget.epsilon_at(1e-6)
+        0.5
+        """
         with self._lock:
             history = self._history
-            if not any(charge.curves or charge.mu is not None for charge in history):
-                epsilon = Decimal(repr(self._epsilon)) - exact_sum(c.epsilon for c in history)
-                delta = Decimal(repr(self._delta)) - exact_sum(c.delta for c in history)
-                return Remaining(max(float(epsilon), 0.0), max(float(delta), 0.0))
-            low, high = 0.0, 1.0  # δ(E − fE) + fD ≤ D
-            for _ in range(50):
-                part = 0.5 * (low + high)
-                total = self._total(history, self._epsilon * (1.0 - part) * (1.0 - 1e-15))
-                fits = total + part * self._delta <= self._delta * (1.0 - 1e-12)
-                low, high = (part, high) if fits else (low, part)
-            mu = None
-            if all(charge.mu is not None for charge in history):
-                spent = sum(charge.mu**2 for charge in history if charge.mu is not None)
-                whole = gaussian_mu(self._epsilon, self._delta)
-                mu = math.sqrt(max(whole**2 - spent, 0.0)) * (1.0 - 1e-12)
-            return Remaining(low * self._epsilon, low * self._delta, mu)
+            return epsilon_at(lambda epsilon: self._total(history, epsilon), delta, self._epsilon)
+
+    @property
+    def spent(self) -> Spent:
+        """What all releases cost together: ε at the δ of the budget; μ where all are Gaussian."""
+        with self._lock:
+            return Spent(self.epsilon_at(self._delta), self._delta, together(self._history))
+
+    def remaining(self, releases: int = 1) -> Remaining:
+        """What is left for so many equal releases, whatever their mechanisms.
+
+        Parameters
+        ----------
+        releases : int
+            k: all of them, at the (ε, δ) that comes back each, are sure to fit.
+
+        Examples
+        --------
+        >>> Budget(epsilon=1.0, delta=1e-6).remaining(releases=4)  # doctest: +ELLIPSIS
+        Remaining(epsilon=0.25, delta=2.5e-07, mu=0.11835...)
+        """
+        if isinstance(releases, bool) or not isinstance(releases, numbers.Integral) or releases < 1:
+            raise OptionError(f"releases must be a positive int, not {releases!r}.")
+        with self._lock:
+            return self._whole().each(int(releases))
+
+    def _whole(self) -> Remaining:
+        return left_of((self._epsilon, self._delta), self._history, self._total)
 
     def save(self, path: str | Path) -> None:
         """Write the ledger as JSON, replacing the file at once or not at all."""
@@ -271,6 +276,11 @@ class Budget:
             "with budget.save(path) and go on from Budget.load(path) in one place only, or give "
             "each process a budget of its own whose parts add up to the whole."
         )
+
+    def __str__(self) -> str:
+        with self._lock:
+            whole = (self._epsilon, self._delta)
+            return ledger_text(whole, self._history, self.spent, self._whole())
 
     def __repr__(self) -> str:
         return f"Budget({self._epsilon:g}, {self._delta:g}), {len(self._history)} release(s)"

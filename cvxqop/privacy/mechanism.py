@@ -54,6 +54,11 @@ class Sensitivity:
         not on θ. Only the linear mechanism asks for it. None stands for d.
     trace, frobenius : float, optional
         T ≥ tr ∇²ℓ and F ≥ ‖∇²ℓ‖_F; None stands for ρL and √ρ L.
+    one_row : bool
+        Whether a record is one row a: a Hessian κaa', with the same κ for any two records that are
+        exchanged, and a gradient along a at every θ. Joint accounting rests on it (Theorem 15).
+    anchor_value : float, optional
+        V ≥ ½κr², the value of a squared loss at the anchor, r = a'θ0 + c.
     cuts : int, optional
         How many gradients that are cut to ζ each add up to that of a record at most, where a
         record has several rows; None: a record is one row.
@@ -97,6 +102,8 @@ class Sensitivity:
     hessian_range: int | None = None
     gradient_range: int | None = None
     cuts: int | None = None
+    one_row: bool = False
+    anchor_value: float | None = None
 
     def __post_init__(self) -> None:
         if self.outputs > 1 and not self.quadratic:
@@ -128,6 +135,11 @@ class Sensitivity:
     def hops(self) -> float:
         """2 for replace_one, which removes a record and adds another, else 1."""
         return 2.0 if self.adjacency == "replace_one" else 1.0
+
+    @property
+    def joint(self) -> bool:
+        """Whether Theorem 15 accounts for curvature and gradients together."""
+        return self.one_row and self.quadratic and self.adjacency == "replace_one"
 
     @property
     def guard_sensitivity(self) -> float:

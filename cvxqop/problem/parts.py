@@ -41,6 +41,11 @@ class Constants:
     cuts : int, optional
         How many gradients that were cut to a norm each add up to that of a record at most; None
         where a record is one row.
+    one_row : bool
+        Whether a record is one row a: its Hessian is κaa', with the same κ for any two records that
+        are exchanged, and its gradient a multiple of a at every θ (Theorem 15).
+    anchor_value : float, optional
+        V ≥ ½κ(a'θ0 + c)², the value of a squared loss at the anchor; None for other losses.
     """
 
     smoothness: float
@@ -55,6 +60,8 @@ class Constants:
     gradient_range: int | None = None
     linear_rank: int | None = None
     cuts: int | None = None
+    one_row: bool = False
+    anchor_value: float | None = None
 
     @property
     def whole(self) -> Constants:
@@ -68,6 +75,7 @@ class Constants:
             hessian_rank=rank,
             hessian_range=None if self.hessian_range is None else k * self.hessian_range,
             gradient_range=rank,
+            one_row=False,
             trace=None if self.trace is None else k * self.trace,
             frobenius=None if self.frobenius is None else k**0.5 * self.frobenius,
         )
@@ -115,6 +123,8 @@ class Constants:
             trace=k * self.trace_bound,
             frobenius=k * self.frobenius_bound,
             cuts=k,
+            one_row=False,
+            anchor_value=None if self.anchor_value is None else k * self.anchor_value,
         )
 
     @property
@@ -169,7 +179,12 @@ def _together(
         gradient_range=(one.gradient_range or 0) + (other.gradient_range or 0),
         trace=one.trace_bound + other.trace_bound,
         frobenius=add(one.frobenius_bound, other.frobenius_bound),
+        anchor_value=_sum(one.anchor_value, other.anchor_value),
     )
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
 
 
 @dataclass(frozen=True)

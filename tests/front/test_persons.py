@@ -1,6 +1,7 @@
 """Persons with several rows: the options, what a plan says of them, and what is released."""
 
 import re
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -89,16 +90,20 @@ def test_warnings_and_shrinkage_count_persons():
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("rows", [2, 3])
 def test_gaussian_noise_of_a_squared_loss_is_k_times_that_of_a_row(adjacency, rows):
+    """Of a row by itself: what joint accounting saves for exchanged rows, persons do not get."""
     for mechanism in (Gaussian(), Gaussian(stages=3)):
         options = {"perturbation": mechanism, "adjacency": adjacency, "radius": 1.0}
-        one, person = planned(rows=None, **options), planned(rows=rows, **options)
-        assert person.mechanism.scale == pytest.approx(rows * one.mechanism.scale)
-        assert person.mechanism.guard_scales == pytest.approx(
-            [rows * s for s in one.mechanism.guard_scales]
+        single, person = planned(rows=None, **options), planned(rows=rows, **options)
+        alone = replace(single.mechanism.sensitivity, one_row=False)
+        one = mechanism.calibrate(
+            single.guarantee.epsilon, single.guarantee.delta, alone, radius=1.0
         )
+        assert (one.scale > single.mechanism.scale) == (adjacency == "replace_one")
+        assert person.mechanism.scale == pytest.approx(rows * one.scale)
+        assert person.mechanism.guard_scales == pytest.approx([rows * s for s in one.guard_scales])
         mean = planned(rows="mean", **options)
-        assert mean.mechanism.scale == pytest.approx(one.mechanism.scale)
-        assert mean.mechanism.guard_scales == pytest.approx(one.mechanism.guard_scales)
+        assert mean.mechanism.scale == pytest.approx(one.scale)
+        assert mean.mechanism.guard_scales == pytest.approx(one.guard_scales)
 
 
 @pytest.mark.parametrize("perturbation", ["wishart", "gaussian", Linear(clip=0.5)])

@@ -7,6 +7,8 @@ a bound on its own rounding and quadrature error.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -18,7 +20,14 @@ from cvxqop.errors import CalibrationError
 from cvxqop.privacy.accounting.quadrature import gauss_legendre
 from cvxqop.privacy.accounting.root import approximate_roots
 
-__all__ = ["approximate_mu", "check_privacy", "gaussian_mu", "gaussian_profile", "is_number"]
+__all__ = [
+    "approximate_mu",
+    "check_privacy",
+    "epsilon_at",
+    "gaussian_mu",
+    "gaussian_profile",
+    "is_number",
+]
 
 Array = npt.NDArray[np.float64]
 UNIT_ROUNDOFF = 2.0**-53
@@ -164,6 +173,43 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     while float(gaussian_profile(epsilon, mu)) > delta:
         mu *= 1.0 - 1e-14
     return mu
+
+
+def epsilon_at(
+    profile: Callable[[float], float], delta: float, largest: float = LARGEST_EPSILON
+) -> float:
+    """The smallest ε up to ``largest`` with profile(ε) ≤ δ, rounded up; infinity if there is none.
+
+    Parameters
+    ----------
+    profile : callable
+        δ(ε), decreasing, itself rounded up.
+    delta : float
+        10⁻³⁰⁰ ≤ δ < 1: profiles below that are not told from zero.
+
+    Raises
+    ------
+    CalibrationError
+        If δ is out of range.
+
+    Examples
+    --------
+    >>> round(epsilon_at(lambda epsilon: float(gaussian_profile(epsilon, 0.236704)), 1e-6), 4)
+    1.0
+    """
+    if not (is_number(delta) and SMALLEST_DELTA <= delta < 1.0):
+        raise CalibrationError(f"delta must lie in [1e-300, 1), got {delta!r}.")
+    if profile(0.0) <= delta:
+        return 0.0
+    if profile(largest) > delta:
+        return math.inf
+    low, high = 0.0, min(1.0, largest)
+    while profile(high) > delta:
+        low, high = high, min(2.0 * high, largest)
+    while high - low > 1e-9 * high and high > 1e-12:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if profile(middle) <= delta else (middle, high)
+    return high
 
 
 def approximate_mu(epsilon: Array, delta: float) -> Array:

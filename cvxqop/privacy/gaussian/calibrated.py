@@ -1,4 +1,4 @@
-"""The Gaussian ensemble for quadratic losses with its noise fixed: accounting (Theorem 7), repair.
+"""The Gaussian ensemble for quadratic losses with its noise fixed (Theorems 7 and 15), and repair.
 
 A record of a quadratic loss moves (S, a) by a fixed (E, b), so that releasing the perturbed
 quadratic is a Gaussian mechanism: nothing is truncated, and no determinant is paid for.
@@ -15,14 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.privacy.accounting.profile import gaussian_profile
+from cvxqop.privacy.gaussian.shifts import gradient_shifts, total_mu
 from cvxqop.privacy.gaussian.symmetric import SymmetricDraw, repaired, symmetric_noise
-from cvxqop.privacy.grid import ENLARGED, Grid, spacing
+from cvxqop.privacy.grid import Grid, spacing
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.release import GaussianRelease
 from cvxqop.privacy.shares import quadratic_risk, repair_risk
 
-__all__ = ["CalibratedGaussian", "curvature_shift", "gradient_shifts"]
+__all__ = ["CalibratedGaussian"]
 
 Array = npt.NDArray[np.float64]
 
@@ -39,10 +40,11 @@ class CalibratedGaussian:
 
     Its privacy is that of one Gaussian mechanism, exactly:
 
-        μ_tot² = Δ_E²/s² + Σ_j Δ_j²/s_j² (+ μ_rel²),    δ(ε) = δ_G(ε; μ_tot)
+        μ_tot² = Δ_E²/s² + Σ_j Δ_j²/s_j² (+ V²/s_f² + μ_rel²),    δ(ε) = δ_G(ε; μ_tot)
 
     with Δ_E = F, Δ_1 = G0, Δ_j = κ R B'_j for add_remove, and √2 F, 2 G0, 2 κ R B'_j for
-    replace_one; κR = G0/B.
+    replace_one; κR = G0/B. Where records of one row are exchanged no pair of them attains this sum,
+    and μ_tot is that of :func:`cvxqop.privacy.gaussian.joint.joint_mu`.
 
     Attributes
     ----------
@@ -58,6 +60,8 @@ class CalibratedGaussian:
         How :meth:`repair` works.
     release : GaussianRelease or None
         The release composed with it, where the solve touches records.
+    sum_of_squares_scale : float or None
+        s_f, the noise of the sum of the values at the anchor; None where it is not released.
 
     Examples
     --------
@@ -77,6 +81,7 @@ class CalibratedGaussian:
     residual_bounds: tuple[float, ...] = ()
     curvature: str = "floor"
     release: GaussianRelease | None = None
+    sum_of_squares_scale: float | None = None
 
     @property
     def title(self) -> str:
@@ -96,11 +101,13 @@ class CalibratedGaussian:
     @property
     def gdp_mu(self) -> float:
         """μ_tot: the mechanism is exactly μ_tot-GDP."""
-        shifts = gradient_shifts(self.sensitivity, self.residual_bounds)
-        ratios = [curvature_shift(self.sensitivity) / self.scale]
-        ratios += [b / s for b, s in zip(shifts, self.guard_scales, strict=True) if b > 0.0]
-        ratios += [self.release.mu] if self.release else []
-        return math.hypot(*ratios)
+        own = total_mu(
+            self.sensitivity,
+            self.residual_bounds,
+            (self.scale, *self.guard_scales),
+            self.sum_of_squares_scale,
+        )
+        return math.hypot(own, self.release.mu) if self.release else own
 
     @property
     def noise_edge(self) -> float:
@@ -208,6 +215,7 @@ class CalibratedGaussian:
             "guard_scale": self.guard_scale,
             "guard_scales": list(self.guard_scales),
             "residual_bounds": list(self.residual_bounds),
+            "sum_of_squares_scale": self.sum_of_squares_scale,
             "curvature": self.curvature,
             "noise_edge": self.noise_edge,
             "levels": [self.level(stage) for stage in range(self.stages)],
@@ -229,14 +237,3 @@ class CalibratedGaussian:
             cuts = ", ".join(f"{bound:.3g}" for bound in self.residual_bounds)
             lines.append(("stages", f"{self.stages}, residuals cut to ± {cuts}"))
         return tuple(lines)
-
-
-def curvature_shift(sensitivity: Sensitivity) -> float:
-    """Δ_E: F for add_remove, √2 F for replace_one (tr AA' ≥ 0 for two Hessians), on the grid."""
-    return sensitivity.frobenius_bound * math.sqrt(sensitivity.hops) * ENLARGED
-
-
-def gradient_shifts(sensitivity: Sensitivity, bounds: tuple[float, ...]) -> tuple[float, ...]:
-    """Δ_1, …, Δ_k: G0 and κRB'_j, twice as much for replace_one, on the grid."""
-    first = sensitivity.hops * sensitivity.anchor_gradient * ENLARGED
-    return (first, *(first * (bound / (sensitivity.offset or 1.0)) for bound in bounds))

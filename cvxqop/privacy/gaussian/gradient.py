@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.privacy.accounting.profile import gaussian_mu
-from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian, gradient_shifts
+from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian
+from cvxqop.privacy.gaussian.shifts import gradient_shifts
 from cvxqop.privacy.gaussian.symmetric import SymmetricDraw
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.noise import Noise

@@ -1,4 +1,4 @@
-"""The Gaussian ensemble for quadratic losses: exact accounting (Theorem 7), shares, stages (§6).
+"""The Gaussian ensemble for quadratic losses: exact accounting (Theorems 7 and 15), stages (§6).
 
 S = s N, N symmetric with N_ii ~ N(0, 1) and N_ij ~ N(0, ½): its density is proportional to
 exp(−‖N‖_F²/2). A record of a quadratic loss moves (S, a) by a fixed (E, b), so that releasing the
@@ -14,8 +14,15 @@ import numpy as np
 
 from cvxqop.errors import CalibrationError, OptionError
 from cvxqop.privacy.accounting.profile import gaussian_mu, is_number
-from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian, curvature_shift, gradient_shifts
+from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian
 from cvxqop.privacy.gaussian.gradient import calibrate_gradient
+from cvxqop.privacy.gaussian.shifts import (
+    curvature_shift,
+    free_value_scale,
+    gradient_shifts,
+    total_mu,
+    value_shift,
+)
 from cvxqop.privacy.gaussian.truncated import CalibratedTruncatedGaussian
 from cvxqop.privacy.gaussian.truncated_choice import calibrate_truncated
 from cvxqop.privacy.mechanism import Sensitivity
@@ -26,7 +33,7 @@ from cvxqop.privacy.shares import checked_shares, gaussian_shares
 __all__ = ["Gaussian"]
 
 CURVATURES = ("floor", "ridge")
-MORE = 1.0 + 2.0**-49
+MORE = 1.0 + 2.0**-46
 """Noise is multiplied by this, so that rounding never leaves it too small."""
 
 
@@ -54,7 +61,12 @@ class Gaussian:
         j ≥ 2, B the bound at the anchor: a quarter, a fifth, …
     shares : tuple of float, optional
         Fractions of μ_tot² that S and the gradients of the stages spend, in this order; they add
-        up to one. None chooses them, see :func:`cvxqop.privacy.shares.gaussian_shares`.
+        up to one. None chooses them, see :func:`cvxqop.privacy.shares.gaussian_shares`. What joint
+        accounting saves (Theorem 15) is taken from all of the noise alike.
+    sum_of_squares : bool or float
+        Whether Σ ½κr² at the anchor is released as well, for squared losses. A number is the
+        fraction of μ_tot² that it takes; True takes what is free where records of one row are
+        exchanged (replace_one).
 
     Raises
     ------
@@ -63,18 +75,19 @@ class Gaussian:
 
     Notes
     -----
-    Theory §4, Theorems 7 and 8, and §6.
+    Theory §4, Theorems 7, 8 and 15, and §6.
 
     Examples
     --------
     >>> Gaussian(stages=2)
-    Gaussian(curvature='floor', stages=2, residual_bound=None, shares=None)
+    Gaussian(curvature='floor', stages=2, residual_bound=None, shares=None, sum_of_squares=False)
     """
 
     curvature: str = "floor"
     stages: int = 1
     residual_bound: float | None = None
     shares: tuple[float, ...] | None = None
+    sum_of_squares: bool | float = False
 
     def __post_init__(self) -> None:
         if self.curvature not in CURVATURES:
@@ -90,6 +103,12 @@ class Gaussian:
         bound = self.residual_bound
         if bound is not None and not (is_number(bound) and 0.0 < bound < math.inf):
             raise OptionError("Gaussian: residual_bound must be positive and finite, or None.")
+        part = self.sum_of_squares
+        if not isinstance(part, bool) and not (is_number(part) and 0.0 < part < 1.0):
+            raise OptionError(
+                "Gaussian: sum_of_squares must be True, False or a number between 0 and 1, not "
+                f"{part!r}."
+            )
         if self.shares is not None:
             object.__setattr__(self, "shares", checked_shares(self.shares, self.stages))
 
@@ -121,8 +140,10 @@ class Gaussian:
         ------
         CalibrationError
             If stages are asked for without a bound on the residual at the anchor or for a loss
-            that is not squared, if a loss is neither quadratic nor GLM, or (ε, δ) cannot be met.
+            that is not squared, or a sum of squares that does not exist or is not free; if a loss
+            is neither quadratic nor GLM, or (ε, δ) cannot be met.
         """
+        part = self._value_share(sensitivity)
         if not sensitivity.quadratic:
             if self.stages > 1:
                 raise CalibrationError(
@@ -144,19 +165,51 @@ class Gaussian:
         E = curvature_shift(sensitivity)
         # The error of the gradient grows with its length dk, that of the curvature with d.
         weighed = [math.sqrt(sensitivity.outputs) * shift for shift in shifts]
-        shares = gaussian_shares(E, weighed, sensitivity.dimension, radius, self.shares)
-        scales = tuple(
-            shift / (total * math.sqrt(share)) * MORE if shift > 0.0 else 0.0
-            for shift, share in zip((E, *shifts), shares, strict=True)
+        shares = gaussian_shares(
+            E, weighed, sensitivity.dimension, radius, self.shares, joint=sensitivity.joint
         )
+        scales = [
+            shift / (total * math.sqrt((1.0 - part) * share)) if shift > 0.0 else 0.0
+            for shift, share in zip((E, *shifts), shares, strict=True)
+        ]
+        value = None
+        if self.sum_of_squares:
+            moved = value_shift(sensitivity)
+            value = (
+                moved / (total * math.sqrt(part))
+                if part > 0.0
+                else free_value_scale(sensitivity, bounds, scales)
+            )
+        # One by one they spend μ_tot; where no pair of records spends it, less noise is enough.
+        enough = total_mu(sensitivity, bounds, scales, value) / total * MORE
         return CalibratedGaussian(
             sensitivity=sensitivity,
-            scale=scales[0],
-            guard_scales=scales[1:],
+            scale=scales[0] * enough,
+            guard_scales=tuple(s * enough for s in scales[1:]),
             residual_bounds=bounds,
             curvature=self.curvature,
             release=release,
+            sum_of_squares_scale=None if value is None else value * enough,
         )
+
+    def _value_share(self, sensitivity: Sensitivity) -> float:
+        """The part of μ_tot² that the sum of squares takes; 0 where it is free or not released."""
+        if self.sum_of_squares is False:
+            return 0.0
+        if sensitivity.anchor_value is None:
+            raise CalibrationError(
+                "Gaussian: sum_of_squares is the value of a squared loss at the anchor, and this "
+                "private loss is another: leave sum_of_squares out."
+            )
+        if self.sum_of_squares is not True:
+            return float(self.sum_of_squares)
+        if not sensitivity.joint:
+            raise CalibrationError(
+                "Gaussian: sum_of_squares=True is free where records of one row are exchanged "
+                "(adjacency='replace_one'). Here state the part of the privacy that it takes, "
+                "such as sum_of_squares=0.05."
+            )
+        return 0.0
 
     def _residual_bounds(self, sensitivity: Sensitivity) -> tuple[float, ...]:
         """B'_2, …, B'_k; empty for one stage, or where no record has a gradient at the anchor."""

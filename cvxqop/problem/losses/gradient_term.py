@@ -62,7 +62,7 @@ class GradientTerm(MarginTerm):
     ) -> Constants:
         """L = 0 and G0 = R, everywhere."""
         found = super().constants(bounds, anchor, offset)
-        return replace(found, hessian_rank=0, linear_rank=1)
+        return replace(found, hessian_rank=0, linear_rank=1, one_row=False)
 
     def promise(self, offset: float | None, moved: bool) -> str:
         """No argument is cut."""

@@ -36,13 +36,7 @@ class SquaresTerm(Term):
     ) -> Constants:
         """As in `Term`, with k outputs."""
         plain = super().constants(bounds, anchor, offset)
-        return Constants(
-            plain.smoothness,
-            plain.anchor_gradient,
-            True,
-            plain.row_norm,
-            outputs=self.outputs.count,
-        )
+        return replace(plain, outputs=self.outputs.count, gradient_range=None)
 
     def part(self, rows: ClippedRows, clip: float | None) -> Part:
         """κw times the square."""

@@ -81,6 +81,11 @@ class Term:
         return None
 
     @property
+    def _squares(self) -> bool:
+        """Whether every loss is ½κt², but for a constant."""
+        return self.quadratic and self.vanishing
+
+    @property
     def prediction_curvature(self) -> float:
         """t² κ, with the public factor t around the whole argument."""
         return self.row_parts.offset_factor**2 * self._curvature
@@ -140,6 +145,8 @@ class Term:
             quadratic=self.quadratic,
             row_norm=self.row_norm(bounds),
             gradient_range=1,
+            one_row=True,
+            anchor_value=0.5 * self._curvature * (B or 0.0) ** 2 if self._squares else None,
         )
 
     def gradient_bound(

@@ -21,7 +21,10 @@ __all__ = ["as_numbers", "floats", "is_boolean", "is_list_of_numbers", "is_maske
 Array = npt.NDArray[np.float64]
 
 REAL = "biuf"
-ONE_HOT = "one 0/1 column a category says the same in numbers, {}"
+ONE_HOT = (
+    "one 0/1 column a category says the same in numbers: cvxqop.Schema makes them from the levels "
+    "that you declare, or write them yourself, {}"
+)
 CURES = {
     "c": "take its .real, .imag or np.abs(…)",
     "f": "double precision is what is computed in, so pass .astype(float)",
