@@ -20,16 +20,17 @@ from cvxqop.problem.erm import ERM
 from cvxqop.settings import Perturbation, Settings
 from cvxqop.solve.rest.finite import check_finite
 from cvxqop.solve.rest.prox import split
-from cvxqop.solve.rest.reach import reach
+from cvxqop.solve.rest.reach import farthest, reach
 from cvxqop.solve.rest.terms import NotSplittable
 
-__all__ = ["CANDIDATES", "choose", "default_radius"]
+__all__ = ["CANDIDATES", "choose", "default_radius", "linear_of"]
 
 CANDIDATES: tuple[Perturbation, ...] = (Gaussian(), Wishart(), Linear())
 """The mechanisms that keep the user's loss, the preferred one of equals first.
 
 Stages of the Gaussian ensemble are not among them: they cut residuals, which is another loss where
-most residuals are large.
+most residuals are large. Linear() of a loss that is not quadratic and whose gradients nothing
+bounds clips them where no record comes within the radius (`linear_of`).
 """
 
 
@@ -69,6 +70,8 @@ def choose(
     for perturbation in (Gaussian(),) if erm.loss.linear else CANDIDATES:
         if releases_quadratic and isinstance(perturbation, Linear):
             continue
+        if isinstance(perturbation, Linear):
+            perturbation = linear_of(erm, settings)
         trial = replace(settings, perturbation=perturbation)
         # Of a squared loss only the linear mechanism lets a solver see the records.
         sees_records = erm.quadratic and isinstance(perturbation, Linear)
@@ -93,6 +96,31 @@ def choose(
     ]
     case, backend = found[risks.index(min(risks))]
     return case, backend, tuple(candidates)
+
+
+def linear_of(erm: ERM, settings: Settings) -> Linear:
+    """Linear perturbation that keeps the loss where ‖θ − θ0‖ ≤ D0.
+
+    The quadratic ensembles need a ridge of at least L, of one record, however large ε is: S ∓ E
+    must stay positive definite. Linear perturbation needs none of that size, but a bound on the
+    gradient, which a slope that grows has on bounded sets only. Clipped at the largest gradient
+    of a record within D0 of the anchor, the loss is as it was written there. It is left alone
+    where the bound over C is less than twice that.
+    """
+    if erm.quadratic or not erm.loss.cuts_slopes:
+        return Linear()
+    anchor, offset = resolve_anchor(erm, settings.anchor, settings.bounds)
+    over_C, near = (
+        erm.loss.gradient_bound(settings.bounds, anchor, offset, distance, as_written=as_written)
+        for distance, as_written in (
+            (farthest(erm.variables, erm.constraints, anchor), False),
+            (settings.distance, True),
+        )
+    )
+    if not near or over_C is None or over_C <= 2.0 * near:
+        return Linear()
+    cuts = erm.loss.constants(settings.bounds, anchor, offset).cuts
+    return Linear(clip=near / (cuts or 1))
 
 
 def _case(erm: ERM, settings: Settings, backend: Backend, releases_quadratic: bool) -> Case:
@@ -122,7 +150,7 @@ def default_radius(erm: ERM, settings: Settings) -> float:
     anchor, offset = resolve_anchor(erm, settings.anchor, settings.bounds)
     natural = erm.loss.natural_radius(settings.bounds, anchor, offset)
     try:
-        farthest = reach(split(erm.variables, None, erm.constraints), anchor)
+        most = reach(split(erm.variables, None, erm.constraints), anchor)
     except NotSplittable:  # sets that only a conic solver takes: their reach is not known
         return natural
-    return min(natural, farthest) or natural
+    return min(natural, most) or natural

@@ -84,7 +84,8 @@ def privatize(problem: cp.Problem, **options: Unpack[Options]) -> PrivateSolutio
     anchor : array, dict {variable: array}, CommonMinimizer or None
         θ0, public, towards which the perturbation pulls; None is the origin.
     radius : float, optional
-        Hint D0 for ‖θ̂ − θ0‖ in units of θ; used to choose free parameters only. None is B/R where
+        Hint D0 for ‖θ̂ − θ0‖ in units of θ; used to choose free parameters, and where "auto" clips
+        gradients of losses of growing slope: at none within D0 of the anchor. None is B/R where
         the loss has an offset (regression), else 2√D/R (classification); at most the reach of C.
     accuracy : float
         Certified distance Δ of the solve to the exact perturbed minimiser over the radius D0, for
@@ -109,8 +110,8 @@ def privatize(problem: cp.Problem, **options: Unpack[Options]) -> PrivateSolutio
     smoothing : float, "auto" or None
         Width h > 0, in units of the argument, of the Moreau envelope that takes the place of a loss
         that is not smooth, such as hinge, absolute value or pinball: φ's slopes, curvature 1/h.
-        "auto" chooses h from public numbers, so that what it changes costs less than the noise is
-        predicted to; None refuses such losses. The plan and the solution state h.
+        "auto" chooses h from public numbers, so that what it changes is expected to cost less than
+        the noise; None refuses such losses. The plan and the solution state h.
     accept_solver_accuracy : bool
         For declared losses: release an answer that could not be certified to be within Δ. The
         guarantee then rests on the solver, and the solution says so.

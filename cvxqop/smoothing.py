@@ -4,13 +4,16 @@
 h changes the loss, a small one makes the noise large. With J the problem as written and J_h the
 smoothed one,
 
-    E J(θ_h) − J(θ̂) ≤ [E J_h(θ_h) − min J_h] + n Σ_j w_j gap_j(h),
+    E J(θ_h) − J(θ̂) ≤ [E J_h(θ_h) − min J_h] + Σ_i [gap(t_i(θ_h)) − gap(t_i(θ̂))],
 
-because J_h ≤ J ≤ J_h + n Σ_j w_j gap_j. The first part is predicted as for the choice of a
-mechanism, at a curvature of n records whose arguments lie anywhere in the range that is expected of
-them; the second is a bound. Of h = A/(4^k g), k = 0, 1, …, and two between the best and its
-neighbours, A the range of arguments and g the largest slope there, the smallest sum is taken among
-those whose second part is below the first.
+gap = φ − e_h φ of each record at its argument. The first part is predicted as for the choice of a
+mechanism, without the factor that lets a risk saturate near the anchor. The second is at most nγ,
+γ = sup gap − inf gap, but far less is expected: with arguments spread evenly over the range that is
+expected of them, a part p of the curvature κ = 1/h is met on average, and pγ/3 is what the gap
+lacks of γ (exact for one kink, too much for several). Of h = A/(4^k g), k = 0, 1, …, and two
+between the best and its neighbours, A the range of arguments and g the largest slope there, the
+smallest sum is taken among those whose second part is below the first. Both are of the linear
+mechanism where it can be used, which is nearly always the best for a small h, and quick.
 
 Where n is private, it is the number of records at which the ridge of the first candidate has a
 tenth of their curvature: a public number, below which no mechanism returns much but the anchor.
@@ -26,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.case import Case
-from cvxqop.choice import choose, default_radius
+from cvxqop.choice import CANDIDATES, default_radius, linear_of
 from cvxqop.errors import CvxqopError, OptionError
 from cvxqop.privacy.mechanism import reference_curvature
 from cvxqop.problem.anchor import resolve_anchor
@@ -54,6 +57,8 @@ def settled(erm: ERM, settings: Settings) -> ERM:
     """
     if not any(True for _ in open_parts(erm.loss)):
         return erm
+    if settings.radius is None:
+        settings = replace(settings, radius=default_radius(erm, settings))
     width = settings.smoothing
     if width == "auto":
         _, found = _with_width(erm, settings, 1.0)
@@ -71,7 +76,7 @@ def _with_width(
         refusals.refuse_open(erm.texts.terms[number], lacks)
 
     loss, found, replaced = settle(
-        erm.loss, settings.bounds, anchor, offset, distance, width, refuse
+        erm.loss, settings.bounds, anchor, offset, distance, settings.distance, width, refuse
     )
     texts = [f"The loss in {erm.texts.terms[number]} is {text}." for number, text in replaced]
     return replace(erm, loss=loss, replaced=tuple(dict.fromkeys(texts))), found
@@ -79,7 +84,7 @@ def _with_width(
 
 @dataclass(frozen=True)
 class _Trial:
-    """A width, the predicted risk, and the bound on what smoothing adds."""
+    """A width, the predicted risk, and what smoothing is expected to add."""
 
     width: float
     risk: float
@@ -92,8 +97,6 @@ class _Trial:
 
 def _chosen(erm: ERM, settings: Settings) -> float:
     """The width of the smallest predicted risk and bias."""
-    if settings.radius is None:
-        settings = replace(settings, radius=default_radius(erm, settings))
     start = _scale(erm, settings)
     records = float(erm.public_count) if erm.public_count else None
     trials: list[_Trial] = []
@@ -145,15 +148,29 @@ def _tried(
     erm: ERM, settings: Settings, width: float, records: float | None
 ) -> tuple[_Trial, float]:
     smooth, found = _with_width(erm, settings, width)
-    case, _, _ = choose(smooth, settings)
-    sensitivity = case.mechanism.sensitivity
+    case = _sketched(smooth, settings)
+    mechanism = case.mechanism
     if records is None:
-        ample = reference_curvature([case.mechanism], None)
-        records = ample / sensitivity.average_curvature
-    curvature = records * sensitivity.average_curvature * _share(case, found)
-    risk = case.mechanism.predicted_risk(settings.distance, curvature)
-    bias = records * sum(one.weight * one.gap for one in found)
+        ample = reference_curvature([mechanism], None)
+        records = ample / mechanism.sensitivity.average_curvature
+    share = _share(case, found)
+    curvature = records * mechanism.sensitivity.average_curvature * share
+    risk = mechanism.predicted_risk(settings.distance, curvature)
+    risk *= (1.0 + mechanism.ridge / curvature) ** 2
+    bias = records * share / 3.0 * sum(one.weight * one.gap for one in found)
     return _Trial(width, risk, bias), records
+
+
+def _sketched(erm: ERM, settings: Settings) -> Case:
+    """The case of the linear mechanism without release, or of the first that can be used."""
+    failures = []
+    stated = settings.perturbation
+    for one in (linear_of(erm, settings), *CANDIDATES) if stated == "auto" else (stated,):
+        try:
+            return Case.of(erm, replace(settings, perturbation=one))
+        except CvxqopError as error:
+            failures.append(error)
+    raise failures[-1]
 
 
 def _share(case: Case, found: tuple[Settled, ...]) -> float:

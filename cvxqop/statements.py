@@ -11,7 +11,7 @@ from cvxqop.privacy.linear.options import Linear
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.privacy.wishart.calibrated import CalibratedWishart
 from cvxqop.privacy.wishart.options import Wishart
-from cvxqop.problem.anchor import CommonMinimizer
+from cvxqop.problem.anchor import CommonMinimizer, resolve_anchor
 from cvxqop.problem.erm import ERM
 from cvxqop.problem.parts import Constants
 from cvxqop.settings import Settings
@@ -71,13 +71,7 @@ def assumptions_of(
     sentences.append(erm.loss.promise(constants, settings.bounds, anchored, cut))
     sentences += erm.replaced
     if isinstance(settings.mechanism, Linear) and settings.mechanism.clip is not None:
-        whose = "record" if erm.persons is None else "row"
-        sentences.append(
-            f"The gradient of every {whose} is clipped to norm "
-            f"ζ = {settings.mechanism.clip:g}: what is minimised is not the loss as written but "
-            "the one whose slope is cut to ±ζ/‖a‖ (for a squared loss Huber's), a bias that "
-            "neither more records nor a larger epsilon removes."
-        )
+        sentences.append(_clipped(erm, settings, constants, offset, settings.mechanism.clip))
     if isinstance(settings.mechanism, Gaussian) and settings.mechanism.stages > 1:
         sentences.append(
             "From the second stage on residuals are cut to a part of their bound: where many are "
@@ -103,6 +97,30 @@ def assumptions_of(
         sentences.append("Known to everyone: " + "; ".join(erm.public_data) + ".")
     sentences.append(ROUNDING if touches_records else ON_GRID)
     return tuple(sentences)
+
+
+def _clipped(
+    erm: ERM, settings: Settings, constants: Constants, offset: float | None, clip: float | str
+) -> str:
+    """What a clip of the gradients changes: nothing within a radius that bounds them by it."""
+    whose = "record" if erm.persons is None else "row"
+    said = f"The gradient of every {whose} is clipped to norm ζ = {clip:g}"
+    anchor, _ = resolve_anchor(erm, settings.anchor, settings.bounds)
+    for as_written in (False, True):
+        near = erm.loss.gradient_bound(
+            settings.bounds, anchor, offset, settings.distance, as_written=as_written
+        )
+        if near is not None and near <= (constants.cuts or 1) * float(clip) * (1.0 + 1e-12):
+            where = " where its argument is in the range above" if as_written else ""
+            return (
+                f"{said}, which none exceeds within {settings.distance:g} of the anchor{where}: "
+                "beyond, the slope of the loss stays at ±ζ/‖a‖ where it would grow."
+            )
+    return (
+        f"{said}: what is minimised is not the loss as written but the one whose slope is cut to "
+        "±ζ/‖a‖ (for a squared loss Huber's), a bias that neither more records nor a larger "
+        "epsilon removes."
+    )
 
 
 def _neighbours(erm: ERM) -> str:

@@ -88,7 +88,11 @@ def strangers(section):
     return missing
 
 
-@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
+# No number on the page of forms is measured: its tables are code, and tests/zoo compares them.
+MEASURED = [page for page in DOCS if page.name != "gallery.md"]
+
+
+@pytest.mark.parametrize("page", MEASURED, ids=lambda page: page.name)
 def test_measured_tables_come_from_committed_results(page):
     for section in re.split(r"^#+ ", text_of(page), flags=re.MULTILINE):
         assert not strangers(section)

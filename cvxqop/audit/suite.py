@@ -18,12 +18,13 @@ import numpy as np
 
 from cvxqop.audit.exact import Divergence, divergence
 from cvxqop.audit.law import Law, draws_follow_law
-from cvxqop.audit.linear_rows import linear_rows
+from cvxqop.audit.linear.rows import linear_rows
 from cvxqop.audit.neighbours import INTERPOLATING, LOSSES, PAIRS, TWO_OUTPUTS
 from cvxqop.audit.persons import person_rows
 from cvxqop.audit.public_data import public_rows
 from cvxqop.audit.row import Row
 from cvxqop.audit.sampling import LowerBound, lower_bound
+from cvxqop.audit.scalar_losses import scalar_rows
 from cvxqop.audit.wide import wide_rows
 from cvxqop.privacy.gaussian.options import Gaussian
 from cvxqop.privacy.linear.options import Linear
@@ -97,6 +98,7 @@ def _table() -> Iterator[Row]:
         yield from wide_rows(adjacency)
         yield from linear_rows(adjacency)
         yield from public_rows(adjacency)
+        yield from scalar_rows(adjacency)
         yield from person_rows(adjacency)
 
 

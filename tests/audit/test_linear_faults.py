@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cvxqop import case
-from cvxqop.audit.linear_rows import COMPLETED, HUBER_OUTPUTS, LINEAR, TILTED, linear_rows
+from cvxqop.audit.linear.rows import COMPLETED, HUBER_OUTPUTS, LINEAR, TILTED, linear_rows
 from cvxqop.audit.suite import audit
 from cvxqop.privacy.gaussian.gradient import CalibratedGradient
 from cvxqop.problem.losses.gradient_term import GradientTerm

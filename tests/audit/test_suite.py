@@ -41,7 +41,7 @@ def test_every_mechanism_adjacency_and_loss_meets_every_pair():
                 assert {s[3] for s in seen if s[:3] == (mechanism, adjacency, loss)} >= WORST
 
 
-def test_declared_and_multinomial_losses_meet_the_mechanisms_that_take_them():
+def test_losses_meet_the_mechanisms_that_take_them():
     seen = {(r.mechanism, r.adjacency, r.loss.name.removesuffix(", pushed")) for r in suite.rows()}
     for adjacency in ("replace_one", "add_remove"):
         for loss, mechanisms in {
@@ -51,6 +51,9 @@ def test_declared_and_multinomial_losses_meet_the_mechanisms_that_take_them():
             "declared, rank 2": ("wishart", "linear"),
             "declared, quadratic": ("wishart", "gaussian"),
             "declared, no guard": ("wishart, m = 3.5",),
+            "absolute value, smoothed": ("wishart", "gaussian", "linear"),
+            "Poisson on a range": ("wishart", "gaussian"),
+            "Poisson on a ball": ("linear",),
         }.items():
             for mechanism in mechanisms:
                 assert (mechanism, adjacency, loss) in seen

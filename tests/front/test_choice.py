@@ -147,3 +147,72 @@ def test_default_radius_of_a_classification():
     bounds = cvxqop.Bounds(row_norm=0.5)
     chosen = cvxqop.plan(problem, private=[X], bounds=bounds, epsilon=1.0, delta=1e-6)
     assert chosen.radius == pytest.approx(2.0 * 2.0 / 0.5)
+
+
+def growing(loss, constraints=()):
+    theta = cp.Variable(4, name="theta")
+    return cp.Problem(cp.Minimize(loss(X @ theta - Y)), [c(theta) for c in constraints])
+
+
+def expectile(t):
+    return cp.sum(0.75 * cp.square(cp.pos(t)) + 0.25 * cp.square(cp.neg(t)))
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_slopes_that_grow_are_clipped_at_the_radius(adjacency):
+    """R sup |φ'| over |t| ≤ B + R D0 = 2: 2 · 0.75 · 2. At ε = 10⁶ the answer is that without
+    privacy; the other mechanisms keep a ridge of one record's curvature, 1.5 or more."""
+    problem = growing(expectile)
+    chosen = plan(problem, epsilon=1e6, adjacency=adjacency)
+    assert isinstance(chosen.mechanism, CalibratedLinear)
+    assert chosen.mechanism.clip == pytest.approx(3.0, rel=1e-12)
+    assert chosen.mechanism.gradient == chosen.mechanism.clip
+    assert chosen.mechanism.sensitivity.gradient == np.inf
+    text = " ".join(str(chosen).split())
+    assert "clipped to norm ζ = 3, which none exceeds within 1 of the anchor: beyond" in text
+    others = [c.mechanism.ridge for c in chosen.candidates if not c.name.startswith("Linear")]
+    assert min(others) >= 1.5
+    chosen.run()
+    found = float(problem.objective.value)
+    assert found / problem.solve(solver="CLARABEL") - 1 <= 1e-5
+    assert plan(problem, radius=2.0).mechanism.clip in (None, pytest.approx(4.5, rel=1e-12))
+
+
+def test_a_clip_changes_nothing_that_a_record_may_meet_within_the_radius():
+    """The same noise with and without it gives the same answer."""
+    problem = growing(expectile, [lambda theta: cp.norm(theta, 2) <= 100])
+    chosen = plan(problem, epsilon=1e6, seed=4)
+    clip = chosen.mechanism.clip
+    assert clip == pytest.approx(3.0, rel=1e-12)
+    first = chosen.run()
+    wide = plan(problem, epsilon=1e6, seed=4, perturbation=cvxqop.Linear(clip=clip)).run()
+    (theta,) = problem.variables()
+    np.testing.assert_array_equal(first[theta], wide[theta])
+    text = str(plan(problem, perturbation=cvxqop.Linear(clip=0.9 * clip)))
+    assert "not the loss as written" in " ".join(text.split())
+
+
+def test_a_bound_over_the_constraints_that_is_near_is_kept():
+    chosen = plan(growing(expectile, [lambda theta: cp.norm(theta, 2) <= 1.5]), epsilon=1e6)
+    assert chosen.mechanism.clip is None
+    assert chosen.mechanism.gradient == pytest.approx(1.5 * 2.5, rel=1e-12)
+
+
+def test_a_continued_loss_is_clipped_at_the_slopes_of_the_loss_as_written():
+    """−log t on (0.25, 4) has slopes up to 4, and the parabola beyond has larger ones."""
+    rows = RNG.uniform(0.2, 0.5, (3000, 4))
+    theta = cp.Variable(4, name="theta")
+    times = 1.0 + RNG.uniform(size=3000)
+    problem = cp.Problem(cp.Minimize(times @ (rows @ theta) - cp.sum(cp.log(rows @ theta))))
+    chosen = cvxqop.plan(
+        problem, private=[rows, times], epsilon=1e6, delta=1e-6,
+        bounds=cvxqop.Bounds(row_norm=1.0, offset=2.0, argument=(0.25, 4.0)),
+    )  # fmt: skip
+    assert chosen.mechanism.clip == pytest.approx(4.0 + 2.0, rel=1e-9)
+    assert "where its argument is in the range above" in " ".join(str(chosen).split())
+
+
+def test_squared_losses_are_not_clipped_by_auto():
+    for adjacency in ("replace_one", "add_remove"):
+        names = {c.name for c in plan(squares(), adjacency=adjacency).candidates}
+        assert "Linear()" in names

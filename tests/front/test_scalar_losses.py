@@ -188,6 +188,29 @@ def test_auto_chooses_a_width_from_public_numbers(adjacency):
     assert width(S, 1.0) == width(-S, 1.0)
 
 
+@pytest.mark.parametrize("name", ["hinge", "LAD", "pinball, maximum", "power 1.5"])
+def test_the_width_of_auto_is_near_the_best(name):
+    """Mean over ten releases of the loss as written: at most three times that of a width 8 times as
+    large, or as small."""
+    term, _, _ = ROUGH[name]
+    problem = cp.Problem(cp.Minimize(term + 0.01 * cp.sum_squares(W)))
+    best = problem.solve(solver="CLARABEL")
+    stated = {"private": [X, S if name == "hinge" else Y], "epsilon": 1.0, **PAY}
+    stated["bounds"] = cvxqop.Bounds(row_norm=1.5 if name == "hinge" else 1.0, offset=1.5)
+    plan = cvxqop.plan(problem, smoothing="auto", **stated)
+    (text,) = [one for one in plan.guarantee.assumptions if "Moreau" in one]
+    h = float(text.split("h = ")[1].split(",")[0])
+
+    def excess(width):
+        found = []
+        for seed in range(10):
+            cvxqop.privatize(problem, smoothing=width, seed=seed, **stated)
+            found.append(float(problem.objective.value) - best)
+        return np.mean(found)
+
+    assert excess(h) <= 3.0 * min(excess(8 * h), excess(h / 8))
+
+
 # Refusals, each with the options of its remedy.
 REMEDIES = {
     "hinge": (cp.sum(cp.pos(1 - M)), {}, 'smoothing="auto"', {"smoothing": "auto"}),

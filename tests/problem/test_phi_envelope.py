@@ -162,6 +162,18 @@ def test_gap_is_the_largest_difference():
     assert (f - smooth).order(T, 0).min() >= -1e-15
 
 
+@pytest.mark.parametrize("of", [cp.abs, lambda t: cp.maximum(0.75 * t, -0.25 * t)])
+def test_what_the_gap_lacks_on_average(of):
+    """Of one kink: γ h κ̄/3, κ̄ the mean of φ_h'' (theory §1)."""
+    t = cp.Variable()
+    needs = recognise(of(t), t)
+    found = needs.smoothed(H, centred=True)
+    fine = np.linspace(-4, 4, 800_001)
+    lacks = found.gap - (needs.function.order(fine, 0) - found.loss.value(fine))
+    low, high = found.loss.derivative(np.array([-4.0, 4.0]))
+    assert lacks.mean() == pytest.approx(H * (high - low) / 8 * found.gap / 3, rel=1e-4)
+
+
 def test_envelope_of_an_envelope():
     """e_h e_k = e_{h + k}, exactly."""
     t = cp.Variable()

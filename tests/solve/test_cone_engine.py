@@ -1,6 +1,12 @@
-"""The engine for any convex rest against CVXPY on the whole problem, and its certificate."""
+"""The engine for any convex rest against CVXPY on the whole problem, and its certificate.
+
+At full size (``CVXQOP_FULL=1``) the certificates of 3,000 candidates are compared with the truth,
+as many for each rest; those that are infeasible or have an infinite one do not count. In CI it is 6
+for each.
+"""
 
 import os
+from itertools import count
 
 import cvxpy as cp
 import numpy as np
@@ -33,8 +39,9 @@ pytestmark = [
 
 D = 9
 FULL = bool(os.environ.get("CVXQOP_FULL"))
-CANDIDATES = 150 if FULL else 8
 NAMES = list(rests(D))
+VALID = -(-3000 // len(NAMES)) if FULL else 6
+"""Candidates of each rest that count."""
 
 
 def data(n=800, seed=0, mu=10.0):
@@ -71,7 +78,7 @@ def test_the_answer_is_that_of_the_whole_problem(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_certificate_is_below_the_truth(name):
+def test_no_certificate_is_below_the_truth(name, record_property):
     """Points and duals from solvers that stop early, with noise on top, and wrong Hessians."""
     X, y, S, a = data(n=300, mu=3.0)
     variables, r, C = rests(D)[name]
@@ -83,7 +90,8 @@ def test_no_certificate_is_below_the_truth(name):
     engine = _Engine(f, program, lambda *_: None, Monitor(), bound)
     rng = np.random.default_rng(NAMES.index(name))
     form, judged = program.form, 0
-    for k in range(CANDIDATES):
+    for k in count():
+        assert k < 20 * VALID, f"{judged} of {k} candidates of {name} are feasible"
         z = answer.theta + 10.0 ** rng.uniform(-7, 0) * rng.standard_normal(D)
         H = f.hessian(z) * (1.0 if k % 2 else rng.uniform(0.5, 2.0))
         q_model = form.c.copy()
@@ -118,8 +126,11 @@ def test_no_certificate_is_below_the_truth(name):
             if certificate.distance < 1e3:
                 tight = localised(f, candidate, point.evaluation, certificate)
                 assert truth <= tight.distance
-            judged += 1
-    assert judged >= CANDIDATES // 3
+            judged += np.isfinite(certificate.distance)
+        if judged >= VALID:
+            break
+    record_property("valid candidates", judged)
+    print(f"{name}: {judged} valid candidates")
 
 
 @pytest.mark.parametrize("solver", ["CLARABEL", "SCS", "OSQP"])

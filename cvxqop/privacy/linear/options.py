@@ -180,18 +180,18 @@ def _exact(
     mu_release = start.release.mu if start.release else 0.0
 
     def ridge(part: Any) -> Any:
-        """Where the determinants take that part of ε; never less than e^−7 L.
-
-        A millionth of what one record can have hardly shows, and keeps the problem well-posed.
-        """
-        return L / np.expm1(np.minimum(part * epsilon / rank, 7.0)) * UP
+        """Where the determinants take that part of ε."""
+        return L / np.expm1(part * epsilon / rank) * UP
 
     def at(part: float) -> CalibratedLinear:
         trial = replace(start, ridge=float(ridge(part)))
         v = largest_shift(epsilon - trial.paid, delta, d, mu_release=mu_release)
         return replace(trial, guard_scale=start.shift / v * UP if v > 0.0 else math.inf)
 
-    parts = np.concatenate([np.geomspace(1e-6, 0.1, 9), np.linspace(0.2, 0.95, 7)])
+    # Not below e^−9 L: a ten-thousandth of what one record can have hardly shows, and keeps the
+    # problem well-posed: double precision certifies an answer at e^−11 L yet, and not at e^−14 L.
+    most = min(1.0, 9.0 * rank / epsilon)
+    parts = most * np.concatenate([np.geomspace(1e-6, 0.1, 9), np.linspace(0.2, 0.95, 7)])
     for _ in range(2):
         left = epsilon - rank * np.log1p(L / ridge(parts))
         scales = start.shift / approximate_shift(left, delta, d)

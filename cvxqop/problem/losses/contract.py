@@ -115,9 +115,16 @@ class PrivateTerms(Protocol):
         """All of the constants; ``offset`` is B in the place of the one that bounds make."""
 
     def gradient_bound(
-        self, bounds: Bounds, anchor: Array, offset: float | None, distance: float
+        self,
+        bounds: Bounds,
+        anchor: Array,
+        offset: float | None,
+        distance: float,
+        *,
+        as_written: bool = False,
     ) -> float | None:
-        """G ≥ ‖∇ℓ‖ within ``distance`` of the anchor; None where it is not known."""
+        """G ≥ ‖∇ℓ‖ within ``distance`` of the anchor; None where it is not known. ``as_written``
+        asks only for records that meet no continuation of ℓ beyond a stated range."""
 
     def natural_radius(self, bounds: Bounds, anchor: Array, offset: float | None) -> float:
         """How far a minimiser is expected to lie from the anchor, from public numbers."""

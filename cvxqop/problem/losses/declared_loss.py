@@ -98,7 +98,13 @@ class DeclaredLoss:
         )
 
     def gradient_bound(
-        self, bounds: Bounds, anchor: Array, offset: float | None, distance: float
+        self,
+        bounds: Bounds,
+        anchor: Array,
+        offset: float | None,
+        distance: float,
+        *,
+        as_written: bool = False,
     ) -> float | None:
         """G as declared."""
         return self.declared.gradient

@@ -108,6 +108,7 @@ def settle(
     anchor: Array,
     offset: float | None,
     distance: float,
+    radius: float,
     width: float | None,
     refuse: Callable[[str, int], NoReturn],
 ) -> tuple[PrivateTerms, tuple[Settled, ...], tuple[tuple[int, str], ...]]:
@@ -117,8 +118,8 @@ def settle(
     ----------
     bounds, anchor, offset
         As in `PrivateTerms.constants`.
-    distance : float
-        How far θ can be from the anchor; may be infinite.
+    distance, radius : float
+        How far θ can be from the anchor, which may be infinite, and how far it is expected to be.
     width : float or None
         h, in units of each argument.
     refuse : callable
@@ -138,8 +139,13 @@ def settle(
             own: list[tuple[Any, Any]] = []
             for j, (phi, weight) in enumerate(term.losses, number):
                 if isinstance(phi, OpenLoss):
-                    A = term.argument_bound(bounds, anchor, offset, distance)
-                    phi, gap, text = _settled(phi, A, bounds, width, _about(refuse, j))
+                    possible, expected = (
+                        term.argument_bound(bounds, anchor, offset, far)
+                        for far in (distance, min(distance, radius))
+                    )
+                    phi, gap, text = _settled(
+                        phi, possible, expected, bounds, width, _about(refuse, j)
+                    )
                     settled.append(Settled(phi, float(np.max(weight, initial=0.0)), gap))
                     replaced.append((j, text))
                 own.append((phi, weight))
@@ -154,21 +160,26 @@ def settle(
 
 
 def _settled(
-    own: OpenLoss, reach: float, bounds: Bounds, width: float | None, refuse: Refuse
+    own: OpenLoss,
+    possible: float,
+    expected: float,
+    bounds: Bounds,
+    width: float | None,
+    refuse: Refuse,
 ) -> tuple[PhiLoss, float, str]:
-    """The loss of τ, the gap of its envelope, and both in words."""
-    ends = sorted((own.shift - abs(own.factor) * reach, own.shift + abs(own.factor) * reach))
+    """The loss of |τ| ≤ possible, the gap of its envelope where |τ| ≤ expected, both in words."""
+    possible, expected = abs(own.factor) * possible, abs(own.factor) * expected
     needs, gap, texts = own.needs, 0.0, []
     found: Any = needs
+    low, high = -math.inf, math.inf
     if isinstance(needs, NeedsRange):
         stated = bounds.range
-        low, high = max(ends[0], stated[0]), min(ends[1], stated[1])
+        low, high = max(own.shift - possible, stated[0]), min(own.shift + possible, stated[1])
         try:
             found = needs.within(low, high)
         except (Unread, OverflowError):
             outside = not (low >= needs.domain[0] and high <= needs.domain[1])
             refuse("domain" if outside else "range")
-        ends = [low, high]
         texts.append(f"continued as a parabola where its argument is not in [{low:g}, {high:g}]")
     if isinstance(found, NeedsSmoothing):
         if width is None:
@@ -177,8 +188,9 @@ def _settled(
         gap = smoothed.gap
         where = ""
         if math.isinf(gap):
-            gap = smoothed.gap_on(*ends)
-            where = f" where its argument is in [{ends[0]:g}, {ends[1]:g}]"
+            left, right = own.shift - expected, own.shift + expected
+            gap = smoothed.gap_on(left, right)
+            where = f" where its argument is in [{left:g}, {right:g}]"
         texts.append(
             f"replaced by its Moreau envelope of width h = {width:g}, of curvature 1/h and the "
             f"same slopes, which is lower by at most {gap:.3g} a record{where}"
@@ -188,7 +200,8 @@ def _settled(
     if own.factor != 1.0 or own.shift != 0.0:
         source = loss.source.substitute(Fraction(own.factor), Fraction(own.shift))
         loss = loss_of(source, loss.name)
-    return loss, gap, " and ".join(texts)
+    written = sorted((end - own.shift) / own.factor for end in (low, high))
+    return replace(loss, written=(written[0], written[1])), gap, " and ".join(texts)
 
 
 def _about(refuse: Callable[[str, int], NoReturn], number: int) -> Refuse:

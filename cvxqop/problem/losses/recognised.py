@@ -138,13 +138,20 @@ class RecognisedLoss:
         return one.of_person(self.persons.rows, self.dimension)
 
     def gradient_bound(
-        self, bounds: Bounds, anchor: Array, offset: float | None, distance: float
+        self,
+        bounds: Bounds,
+        anchor: Array,
+        offset: float | None,
+        distance: float,
+        *,
+        as_written: bool = False,
     ) -> float:
         """Σ G of the terms that share variables, and the length of these; of all rows of a
         person."""
 
         def bound(term: Term) -> float:
-            return term.gradient_bound(bounds, anchor, self._cut(term, bounds, offset), distance)
+            cut = self._cut(term, bounds, offset)
+            return term.gradient_bound(bounds, anchor, cut, distance, as_written=as_written)
 
         return self._most * math.hypot(*(sum(map(bound, own)) for own in self._apart))
 

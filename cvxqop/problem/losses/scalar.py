@@ -77,6 +77,10 @@ class ScalarLoss:
         ends = self.derivative(np.array([-bound, bound], dtype=np.float64))
         return min(self.slope, float(np.max(np.abs(ends))))
 
+    def slope_as_written(self, bound: float) -> float:
+        """The same where the loss has not been continued beyond a range."""
+        return self.slope_bound(bound)
+
     def least_curvature(self, low: Array, high: Array) -> Array:
         """A lower bound on φ'' over each interval [low, high]."""
         if not (self.unimodal or self.quadratic):

@@ -95,10 +95,12 @@ class Term:
         """Σ_j κ_j max_i w_ij."""
         return sum(_largest(weight) * float(loss.curvature) for loss, weight in self.losses)
 
-    def _slope(self, bound: float) -> float:
+    def _slope(self, bound: float, as_written: bool = False) -> float:
         """Σ_j max_i w_ij sup |φ_j'(t)| over |t| ≤ bound."""
         return sum(
-            _largest(weight) * float(loss.slope_bound(bound)) for loss, weight in self.losses
+            _largest(weight)
+            * float(loss.slope_as_written(bound) if as_written else loss.slope_bound(bound))
+            for loss, weight in self.losses
         )
 
     @cached_property
@@ -150,14 +152,20 @@ class Term:
         )
 
     def gradient_bound(
-        self, bounds: Bounds, anchor: Array, offset: float | None, distance: float
+        self,
+        bounds: Bounds,
+        anchor: Array,
+        offset: float | None,
+        distance: float,
+        *,
+        as_written: bool = False,
     ) -> float:
         """G: the slope at arguments up to B + R ‖θ − θ0‖, times R."""
         R = self.row_norm(bounds)
         B = self.offset(bounds) if offset is None else offset
         if not self.has_offset and not np.any(anchor):
             B = 0.0
-        return R * self._slope((B or 0.0) + R * distance)
+        return R * self._slope((B or 0.0) + R * distance, as_written)
 
     def argument_bound(
         self, bounds: Bounds, anchor: Array, offset: float | None, distance: float
@@ -252,10 +260,10 @@ class MarginTerm(Term):
         """As in `Term`; labels move the minimiser of each record."""
         return self.rows.labels is None and super().vanishing
 
-    def _slope(self, bound: float) -> float:
+    def _slope(self, bound: float, as_written: bool = False) -> float:
         """As in `Term`, and what labels add that are no part of a logistic loss."""
         labels = self.rows.labels
-        return super()._slope(bound) + (0.0 if labels is None else labels.slope)
+        return super()._slope(bound, as_written) + (0.0 if labels is None else labels.slope)
 
     @property
     def _weighted(self) -> bool:

@@ -153,7 +153,8 @@ _INSTEAD = {
     "norm": "Square the norm, norm(X @ w - y, 2)**2, as the lasso does with another λ",
     "norm_inf": "Use sum(huber(X @ w - y)), or sum(power(X @ w - y, 4)) on a bounded variable",
     "max": "Use the sum of a convex function of each record, such as sum(huber(X @ w - y))",
-    "sum_largest": 'Use sum(pos(t - a)) with a level a, a Variable, and smoothing="auto"',
+    "sum_largest": "Use what weighs large ones more, such as sum(power(X @ w - y, 4)) on a bounded "
+    'variable; of an affine t, k * a + sum(pos(t - a)), a a Variable, and smoothing="auto"',
 }
 
 _SOFT_MAXIMUM = (

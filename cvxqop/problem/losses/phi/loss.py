@@ -37,13 +37,21 @@ class PhiLoss(ScalarLoss):
     ----------
     source : Piecewise or NumericalEnvelope
         φ.
+    written : (float, float)
+        Where it is the loss as it was written, and not what continues it.
     """
 
     source: Source = field(kw_only=True)
+    written: tuple[float, float] = field(default=(-math.inf, math.inf), kw_only=True)
 
     def slope_bound(self, bound: float) -> float:
         """sup of |φ'(t)| over |t| ≤ bound."""
         return self.slope_on(-bound, bound)
+
+    def slope_as_written(self, bound: float) -> float:
+        """The same where the loss has not been continued beyond a range."""
+        low, high = self.written
+        return self.slope_on(min(max(-bound, low), high), max(min(bound, high), low))
 
     def slope_on(self, low: float, high: float) -> float:
         """sup of |φ'(t)| over low ≤ t ≤ high."""
