@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import cvxpy as cp
@@ -13,9 +13,10 @@ from cvxqop.errors import (
 )
 from cvxqop.preparing import persons_of, read_problem
 from cvxqop.problem.describe import describe
+from cvxqop.problem.losses.class_weights import weighed
 from cvxqop.problem.losses.declared import Declared
 from cvxqop.records import Records
-from cvxqop.settings import check_persons
+from cvxqop.settings import check_class_weight, check_persons
 
 __all__ = ["explain"]
 
@@ -39,6 +40,7 @@ def explain(
     declared: Declared | None = None,
     persons: Any = None,
     rows_per_person: int | str | None = None,
+    class_weight: Mapping[float, float] | None = None,
 ) -> Reading:
     """How the problem was read: loss terms, φ, rows, variables, public rest; or why it cannot be.
 
@@ -57,11 +59,14 @@ def explain(
         "public": public,
         "persons": persons,
         "rows_per_person": rows_per_person,
+        "class_weight": class_weight,
     }
     if isinstance(private, Records):
         stated = private.merged(stated)
     check_persons(stated["persons"], stated["rows_per_person"], declared)
+    check_class_weight(stated["class_weight"], declared)
     people = persons_of(stated["persons"], stated["rows_per_person"])
     with _cvxpy.reading():
         held, known = stated["private"], stated["public"] or ()
-        return Reading(describe(read_problem(problem, held, known, adjacency, declared, people)))
+        erm = read_problem(problem, held, known, adjacency, declared, people)
+        return Reading(describe(weighed(erm, stated["class_weight"])))

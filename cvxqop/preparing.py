@@ -18,6 +18,7 @@ from cvxqop.errors import (
 from cvxqop.plan import Candidate
 from cvxqop.privacy.linear.options import Linear
 from cvxqop.problem.erm import ERM
+from cvxqop.problem.losses.class_weights import weighed
 from cvxqop.problem.losses.declared import Declared
 from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.reading import analysis
@@ -44,6 +45,7 @@ def prepare(
             persons_of(settings.persons, settings.rows_per_person),
         )
         _cvxpy.claim_ids([problem.objective, *problem.constraints])
+        erm = weighed(erm, settings.class_weight)
         case, backend, candidates = choose(settled(erm, settings), settings)
         backend = backend.for_release(erm)
         backend.check_ridge(erm, case.settings, case.mechanism.ridge)
@@ -69,6 +71,7 @@ def prepare_loss(
         public=settings.public,
         adjacency=settings.adjacency,
         persons=people,
+        losses="any",
     )
     _cvxpy.claim_ids([expression])
     if not erm.quadratic:
@@ -85,13 +88,16 @@ def prepare_loss(
             public=settings.public,
             adjacency=settings.adjacency,
             persons=people,
+            losses="any",
         )
     if settings.perturbation != "auto" and isinstance(settings.mechanism, Linear):
         raise OptionError(
             "perturbation: the linear mechanism leaves the curvature of the data as it is, so that "
             "no quadratic form can be released. Use 'wishart' or 'gaussian' here."
         )
-    case, backend, _ = choose(erm, settings, releases_quadratic=True)
+    case, backend, _ = choose(
+        settled(weighed(erm, settings.class_weight), settings), settings, releases_quadratic=True
+    )
     return case, backend
 
 

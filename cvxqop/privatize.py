@@ -112,6 +112,11 @@ def privatize(problem: cp.Problem, **options: Unpack[Options]) -> PrivateSolutio
         that is not smooth, such as hinge, absolute value or pinball: φ's slopes, curvature 1/h.
         "auto" chooses h from public numbers, so that what it changes is expected to cost less than
         the noise; None refuses such losses. The plan and the solution state h.
+    class_weight : dict, optional
+        Public weights of the classes of private labels, such as {-1: 1.0, 1: 2.0}, or {0: …, 1: …}
+        as the labels are; {0: …, …, k − 1: …} of one-hot labels. The loss of each record is
+        multiplied by that of its class, and the noise is that for the largest. Weights that are
+        computed from counts of labels are not public.
     accept_solver_accuracy : bool
         For declared losses: release an answer that could not be certified to be within Δ. The
         guarantee then rests on the solver, and the solution says so.

@@ -32,6 +32,8 @@ class Records:
         What becomes of a record with NaN or infinity.
     persons, rows_per_person : optional
         Whose row each is, where a person may have several.
+    class_weight : dict, optional
+        Public weights of the classes of private labels.
 
     Raises
     ------
@@ -62,6 +64,7 @@ class Records:
         nonfinite: str | None = None,
         persons: Any = None,
         rows_per_person: int | str | None = None,
+        class_weight: Mapping[float, float] | None = None,
         **named: Any,
     ) -> None:
         if not arrays and not named:
@@ -78,6 +81,7 @@ class Records:
             "nonfinite": nonfinite,
             "persons": persons,
             "rows_per_person": rows_per_person,
+            "class_weight": class_weight,
         }
         self._stated = {name: value for name, value in stated.items() if value is not None}
         self._arrays, self._named = arrays, dict(named)

@@ -21,7 +21,7 @@ from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.losses.declared import Declared
 from cvxqop.records import Records
 
-__all__ = ["Options", "Settings", "check_persons"]
+__all__ = ["Options", "Settings", "check_class_weight", "check_persons"]
 
 ADJACENCIES = ("replace_one", "add_remove")
 FINEST = 1e-12
@@ -54,6 +54,7 @@ class Options(TypedDict, total=False):
     budget: Budget | None
     declared: Declared | None
     smoothing: float | str | None
+    class_weight: Mapping[float, float] | None
     accept_solver_accuracy: bool
     persons: Any
     rows_per_person: int | str | None
@@ -81,6 +82,7 @@ class Settings:
     budget: Budget | None = None
     declared: Declared | None = None
     smoothing: float | str | None = None
+    class_weight: Mapping[float, float] | None = None
     accept_solver_accuracy: bool = False
     persons: Any = field(default=None, repr=False)
     rows_per_person: int | str | None = None
@@ -134,6 +136,7 @@ class Settings:
                 "bounds, such as Bounds(row_norm=1.0, offset=1.0). They are never read from data."
             )
         check_persons(self.persons, self.rows_per_person, self.declared)
+        check_class_weight(self.class_weight, self.declared)
         for name in ("epsilon", "delta", "accuracy", "radius"):
             value = getattr(self, name)
             if value is not None or name != "radius":
@@ -244,6 +247,34 @@ def check_persons(persons: Any, rows: Any, declared: Any) -> None:
             f"rows_per_person must be a positive int or 'mean', not {rows!r}. It is public and "
             "must not be read from the data."
         )
+
+
+def check_class_weight(weights: Any, declared: Any) -> None:
+    """``class_weight`` is a dict of positive public numbers, and not stated of a declared loss.
+
+    Raises
+    ------
+    OptionError
+        With what is wrong.
+    """
+    if weights is None:
+        return
+    if not isinstance(weights, Mapping) or len(weights) < 2:
+        raise OptionError(
+            "class_weight must be a dict with a weight for each class, such as {-1: 1.0, 1: 2.0}."
+        )
+    if declared is not None:
+        raise OptionError(
+            "class_weight: the records of a declared loss have no labels that are known. Leave it "
+            "out, and write the weights into the loss."
+        )
+    for label, weight in weights.items():
+        if not isinstance(label, numbers.Real) or not math.isfinite(label):
+            raise OptionError("class_weight: a class is a finite number, such as -1, 0 or 1.")
+        if isinstance(weight, bool) or not isinstance(weight, numbers.Real):
+            raise OptionError("class_weight: a weight must be a number.")
+        if not 1e-70 <= float(weight) <= 1e70:
+            raise OptionError("class_weight: a weight must be positive and finite.")
 
 
 def _check_number(name: str, value: Any) -> None:

@@ -80,7 +80,9 @@ def assumptions_of(
         )
     sentences += _paper_assumption(settings, constants)
     sentences.append(
-        f"The {'bounds' if erm.loss.clipped else 'declared bounds'}, the anchor, the radius, the "
+        f"The {'bounds' if erm.loss.clipped else 'declared bounds'}, "
+        f"{'' if settings.class_weight is None else 'the weights of the classes, '}"
+        "the anchor, the radius, the "
         "regulariser, the constraints and the choice of mechanism were fixed without looking at "
         "the private data."
     )
@@ -195,6 +197,14 @@ def warnings_of(
                 "More records, a larger epsilon, fewer features or tighter bounds help"
             )
     warnings += settings.bounds.remarks if settings.bounds is not None else ()
+    alone = None if settings.bounds is None else erm.loss.features_alone(settings.bounds)
+    if alone is not None:
+        stated, R = settings.bounds.row_norm, erm.loss.row_norm(settings.bounds)
+        warnings.append(
+            f"row_norm={stated:g} looks like the norm of features and the 1 of an intercept, which "
+            f"the library adds, to ‖a‖ ≤ {R:g}: row_norm={alone:g} bounds the features alone, and "
+            "takes less noise"
+        )
     if settings.epsilon >= 100.0 and isinstance(mechanism, CalibratedWishart) and not floor:
         warnings.append(
             f"the Wishart ridge never falls below the curvature L = {smoothness:.3g} of one record,"

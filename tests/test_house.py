@@ -128,7 +128,6 @@ ADDRESSES = {
     ("problem/glm_atom.py", "__init__"): "the atom keeps X and y in _given",
     ("problem/private/data.py", "__init__"): "the entries keep what was given",
     ("problem/private/data.py", "_given"): "likewise",
-    ("problem/reading/declared_reading.py", "_unsigned"): "the term keeps its leaves",
     ("problem/private/matching.py", "find"): "the entries keep what was given; for private only",
     ("problem/private/matching.py", "_is_elsewhere"): "likewise",
     ("problem/private/matching.py", "_sources"): "likewise",

@@ -38,6 +38,15 @@ from cvxqop._cvxpy.nodes import (
     variables,
 )
 from cvxqop._cvxpy.normal import is_of_log_normcdf
+from cvxqop._cvxpy.rebuild import (
+    is_relation,
+    plain_data,
+    rebuilt,
+    related,
+    selected_entries,
+    substituted,
+    unsigned,
+)
 from cvxqop._cvxpy.reverse import Tape
 from cvxqop._cvxpy.sharing import SHARED, claim_ids, forget_forms, reading
 from cvxqop._cvxpy.text import Shapes, format_constraint, format_expression, format_shape
@@ -68,17 +77,24 @@ __all__ = [
     "is_linear",
     "is_norm_of_one",
     "is_of_log_normcdf",
+    "is_relation",
     "is_sparse",
     "kept_aside",
     "kind",
     "leaf_value",
     "leaves",
     "nodes",
+    "plain_data",
     "reading",
+    "rebuilt",
     "reduced_axes",
+    "related",
     "released",
+    "selected_entries",
     "source",
     "stretched",
+    "substituted",
+    "unsigned",
     "variables",
     "write_release",
 ]
@@ -106,10 +122,13 @@ def released(values: Mapping[cp.Variable, Any]) -> dict[cp.Variable, Any]:
 
 
 def write_release(problem: cp.Problem, values: Mapping[cp.Variable, Any]) -> None:
-    """Write one whole release into the variables. The status is "optimal"; the objective's value
-    and the duals, which are not private, are None."""
+    """Write one whole release into the variables. The status is "optimal"; the objective's value,
+    the duals and variables that are not released, which are not private, are None."""
     with SHARED:
         clear_outcome(problem)
+        for variable in problem.variables():
+            if variable not in values:
+                variable.save_value(None)  # one that the problem was read without
         for variable, value in values.items():
             own = value.copy()
             structured = variable.attributes["diag"] or variable.attributes["sparsity"]

@@ -92,7 +92,14 @@ class _Writer:
             return f"({text})" if level else text
         if name in ("transpose", "index", "special_index"):
             return self.write(node.args[0], 1) + (".T" if name == "transpose" else "[...]")
-        return self.call(node, name, [self.write(argument) for argument in node.args])
+        return self.call(node, name, self.shortened([self.write(side) for side in node.args]))
+
+    def shortened(self, parts: list[str]) -> list[str]:
+        """Parts without those that say the same as the one before, as the terms of a loop do."""
+        kept = [p for p, before in zip(parts, [None, *parts], strict=False) if p != before]
+        if self.hidden or len(parts) - len(kept) <= 1:
+            return kept if self.hidden else parts
+        return [*kept, "…"]
 
     def counted(self, node: Any) -> bool:
         """Whether records occur whose number is private."""
@@ -127,14 +134,12 @@ class _Writer:
             if symbol == "/" and self.divisor_is_hidden(node):
                 return f"{self.write(node.args[0], 1)} / const"
             return f" {symbol} ".join(self.write(argument, 1) for argument in node.args)
-        text = self.write(node.args[0])
-        for argument in node.args[1:]:
-            if kind(argument) == "neg":
-                text += " - " + self.write(argument.args[0], 1)
-            else:
-                part = self.write(argument)
-                text += f" - {part[1:]}" if part.startswith("-") else f" + {part}"
-        return text
+        first, *others = self.shortened([self.summand(argument) for argument in node.args])
+        return first + "".join(f" - {p[1:]}" if p.startswith("-") else f" + {p}" for p in others)
+
+    def summand(self, node: Any) -> str:
+        """A part of a sum, its sign included."""
+        return "-" + self.write(node.args[0], 1) if kind(node) == "neg" else self.write(node)
 
     def divisor_is_hidden(self, node: Any) -> bool:
         """Whether a divisor may be n: in a mean, and of any sum over records."""

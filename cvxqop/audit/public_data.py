@@ -7,7 +7,7 @@ to be the same on both data sets, and the same when the noise is drawn as when i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,19 @@ from cvxqop.audit.neighbours import LOSSES, Data, Loss
 from cvxqop.audit.row import ALONE, FAR, OPPOSITE, PLANE, Row, group
 from cvxqop.privacy.linear.options import Linear
 
-__all__ = ["BOUNDED", "CENTRED", "COLUMNS", "CONSTRAINED", "REACH", "WEIGHTED", "public_rows"]
+__all__ = [
+    "BOUNDED",
+    "CENTRED",
+    "CLASSES",
+    "COLUMNS",
+    "CONSTRAINED",
+    "PRIVATELY_WEIGHTED",
+    "REACH",
+    "WEIGHTED",
+    "W",
+    "public_rows",
+    "weight_rows",
+]
 
 Array = npt.NDArray[np.float64]
 
@@ -152,3 +164,54 @@ def public_rows(adjacency: str) -> Iterator[Row]:
         for loss in (logistic, COLUMNS[1]):
             yield from rows(mechanism, loss, (OPPOSITE, FAR), sampled=(FAR,))
     yield from rows("gaussian", logistic, (OPPOSITE, FAR), sampled=(FAR,))
+
+
+W = 3.0
+"""Bound on a private weight, and the largest weight of a class."""
+
+
+@dataclass(frozen=True)
+class PrivatelyWeighted(Loss):
+    """A loss with a private weight a record; ``term`` is the loss of each record."""
+
+    def state(self, data: Data, intercept: bool = False) -> tuple[Any, ...]:
+        """(problem, private arrays)."""
+        X, y = data
+        theta, weights = cp.Variable(X.shape[1], name="theta"), W * np.abs(y)
+        loss = cp.sum(cp.multiply(weights, self.term(X @ theta, np.clip(y, -1.0, 1.0))))
+        return cp.Problem(cp.Minimize(loss)), [X, np.clip(y, -1.0, 1.0), weights]
+
+
+@dataclass(frozen=True)
+class ClassWeighted(Loss):
+    """A loss of labels −1 and 1, the first of which has the larger weight."""
+
+    weights: dict[int, float] = field(default_factory=lambda: {-1: W, 1: 1.0})
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """Bounds and the weights of the classes."""
+        return {"bounds": self.bounds, "class_weight": self.weights}
+
+
+def _bounded(loss: Loss) -> Any:
+    assert loss.bounds is not None
+    return replace(loss.bounds, weight=W)
+
+
+PRIVATELY_WEIGHTED = (
+    PrivatelyWeighted("squared, private weights", _bounded(SQUARED), _squares),
+    PrivatelyWeighted("logistic, private weights", _bounded(LOGISTIC), _logistics),
+)
+CLASSES = ClassWeighted("logistic, weights of classes", LOGISTIC.bounds, LOGISTIC.term)
+
+
+def weight_rows(adjacency: str) -> Iterator[Row]:
+    """The rows for an adjacency."""
+    rows = partial(group, adjacency=adjacency)
+    squared, logistic = PRIVATELY_WEIGHTED
+    for mechanism in ("wishart", "gaussian"):
+        yield from rows(mechanism, squared, (OPPOSITE, FAR, ALONE), "loss", (OPPOSITE,), thinning=1)
+    for loss in (logistic, CLASSES):
+        for mechanism in ("wishart", "gaussian", "linear"):
+            yield from rows(mechanism, loss, (OPPOSITE, FAR), sampled=(FAR,))

@@ -21,7 +21,7 @@ from cvxqop.audit.law import Law, draws_follow_law
 from cvxqop.audit.linear.rows import linear_rows
 from cvxqop.audit.neighbours import INTERPOLATING, LOSSES, PAIRS, TWO_OUTPUTS
 from cvxqop.audit.persons import person_rows
-from cvxqop.audit.public_data import public_rows
+from cvxqop.audit.public_data import public_rows, weight_rows
 from cvxqop.audit.row import Row
 from cvxqop.audit.sampling import LowerBound, lower_bound
 from cvxqop.audit.scalar_losses import scalar_rows
@@ -100,6 +100,7 @@ def _table() -> Iterator[Row]:
         yield from public_rows(adjacency)
         yield from scalar_rows(adjacency)
         yield from person_rows(adjacency)
+        yield from weight_rows(adjacency)
 
 
 def audit(row: Row, *, draws: int, risk: float, seed: int | None = None) -> Finding:

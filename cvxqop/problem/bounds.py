@@ -34,14 +34,21 @@ class Bounds:
     Parameters
     ----------
     row_norm : float
-        Bound on the Euclidean norm of the private part of a record's row, in units of the listed
-        arrays. Public factors around them, and public columns (an intercept's 1), are applied by
-        the library: 5 * (X @ w) has rows up to 5 row_norm. Of X @ (M @ w) it bounds a row of XM.
+        Bound on the Euclidean norm of the features of a record: of the listed arrays in its row
+        together, each once, in their units. What stands around them is applied by the library:
+        public factors (5 * (X @ w) has rows up to 5 row_norm), public matrices (X @ (M @ w): times
+        the spectral norm of M), public columns and the 1 of an intercept, and labels, which are
+        cut to ±1: the row of multiply(y, X @ w + b) is up to √(row_norm² + 1).
     offset : float, optional
         Bound on |a'θ0 + c|, the argument of φ at the anchor θ0 (with θ0 = 0: on the target), in
         units of the target; a public factor around the whole argument, such as the 10 of
         (y − X @ w) / 0.1, is applied by the library. Required when the loss has an offset or the
         anchor is not zero. It also bounds the labels y of losses such as exp(t) − y t.
+    weight : float, optional
+        W: a listed array that multiplies the loss of a record, such as cw of
+        sum(multiply(cw, huber(…))), is cut to [0, W], in its own units; a public factor beside it
+        is applied by the library. Required of such private weights. Weights y + r, y listed and
+        r > 0 a public number, are cut to [r, offset + r] where no weight is stated.
     argument : float or pair of floats, optional
         A: the argument t of a loss whose curvature has no bound on the whole line, as it is
         written, lies in [−A, A], or in the pair (low, high). Enforced: beyond it the loss goes on
@@ -67,6 +74,7 @@ class Bounds:
 
     row_norm: float
     offset: float | None = None
+    weight: float | None = field(default=None, repr=False)
     argument: float | tuple[float, float] | None = field(default=None, repr=False)
     from_data: bool = field(default=False, repr=False)
     limits: tuple[tuple[float, float], ...] = field(default=(), repr=False)
@@ -75,6 +83,8 @@ class Bounds:
         object.__setattr__(self, "row_norm", _number("row_norm", self.row_norm, positive=True))
         if self.offset is not None:
             object.__setattr__(self, "offset", _number("offset", self.offset, positive=False))
+        if self.weight is not None:
+            object.__setattr__(self, "weight", _number("weight", self.weight, positive=True))
         if self.argument is not None:
             object.__setattr__(self, "argument", _range(self.argument))
         if not isinstance(self.from_data, bool):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,13 +36,9 @@ def describe(erm: ERM) -> str:
 
 def _recognised_lines(erm: ERM, loss: RecognisedLoss) -> list[str]:
     lines = [_headline(loss)]
-    weights = [pair for term in loss.terms for pair in term.losses]
-    before = None
-    for text, (phi, weight) in zip(erm.texts.terms, weights, strict=True):
-        if before == (text, phi.name, np.ndim(weight)):
-            continue  # another output
-        before = (text, phi.name, np.ndim(weight))
-        lines.append(f"  {text}")
+    weights = [(*pair, own) for term in loss.terms for pair, own in _weights(term)]
+    before = ""
+    for text, (phi, weight, own) in zip(erm.texts.terms, weights, strict=True):
         size = (
             f"public weights of shape {np.shape(weight)}"
             if np.ndim(weight)
@@ -50,7 +46,12 @@ def _recognised_lines(erm: ERM, loss: RecognisedLoss) -> list[str]:
             if erm.mean
             else f"weight {float(weight):g}"
         )
-        lines.append(f"    φ = {phi.name}; {_curvature(phi)}; {size}")
+        said = f"    φ = {phi.name}; {_curvature(phi)}; {size}{own}"
+        if text != before:
+            lines += [f"  {text}", said]
+        elif said != lines[-1]:  # else another output
+            lines.append(said)
+        before = text
     for text in erm.texts.labels:
         lines.append(f"  {text}")
         lines.append(
@@ -64,16 +65,26 @@ def _recognised_lines(erm: ERM, loss: RecognisedLoss) -> list[str]:
         lines.append(f"  {text}")
         lines.append("    completes the square: part of c, cut with it to Bounds(offset=…)")
     for term in loss.terms:
+        lines += [f"  {text[6:]}" for text in term.enforced if "class" in text]
         lines += _output_lines(term)
     lines.append(f"Rows: n = {loss.n} records, D = {erm.dimension}")
     if erm.persons is not None:
         lines.append(f"Persons: {erm.persons.count}; {erm.persons.rule}")
     lines += [f"  a = {row}" for row in erm.texts.rows]
     for term in loss.terms:
-        lines += _label_lines(term.rows.pieces if isinstance(term.rows, AffineRows) else ())
+        lines += _label_lines(term)
     lines += [*_theta_lines(erm), *_array_lines(erm)]
     norm = max(term.row_parts.public_norm for term in loss.terms)
     return [*lines, f"Public part of a: norm {norm:g}"]
+
+
+def _weights(term: Term) -> Iterator[tuple[tuple[Any, Any], str]]:
+    """The losses of a term, each with its private weight in words."""
+    own = term.rows.beside.weights or (None,) * len(term.losses)
+    for pair, weights in zip(term.losses, own, strict=True):
+        leaves = [] if weights is None else [leaf for p in weights.pieces for leaf in p.leaves]
+        names = " and ".join(dict.fromkeys(f"{leaf.name}[i]" for leaf in leaves))
+        yield pair, f", private weight of {names}, cut to Bounds(weight=…)" if names else ""
 
 
 def _curvature(phi: Any) -> str:
@@ -121,7 +132,8 @@ def _array_lines(erm: ERM) -> list[str]:
 
 
 def _rest_lines(erm: ERM) -> list[str]:
-    lines = ["Public rest of the objective:"]
+    lines = ["Read as:", *(f"  {text}" for text in erm.texts.read_as)] if erm.texts.read_as else []
+    lines.append("Public rest of the objective:")
     lines += [f"  {text}" for text in erm.texts.rest] or ["  none"]
     lines.append("Constraints:")
     lines += [f"  {text}" for text in erm.texts.constraints] or ["  none"]
@@ -143,9 +155,16 @@ def _output_lines(term: Term) -> list[str]:
     return [f"  Hessian of a record: {own}"]
 
 
-def _label_lines(pieces: Sequence[Piece]) -> list[str]:
+def _label_lines(term: Term) -> list[str]:
     """A private factor of the whole row takes its public part, such as an intercept's 1, along."""
     lines = []
+    pieces = term.rows.pieces if isinstance(term.rows, AffineRows) else ()
+    if term.sign is not None:
+        lines.append(
+            f"  {term.sign.name} is cut to [−1, 1]: row_norm bounds the features alone, without it "
+            "and without the 1 of an intercept"
+        )
+        return lines
     if any(leaf.is_label for piece in pieces for leaf in piece.leaves):
         lines.append("  y is cut to [−1, 1]: row_norm bounds the rest of the private part")
     for piece in pieces:

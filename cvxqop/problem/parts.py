@@ -234,3 +234,4 @@ class Texts:
     constraints: tuple[str, ...]
     scale: str | None = None
     squares: tuple[str, ...] = ()
+    read_as: tuple[str, ...] = ()

@@ -109,6 +109,7 @@ LOSSES: tuple[Any, ...] = (
     lambda o, e: cp.sum(cp.logistic(e)) - 0.5 * cp.sum(e),
     lambda o, e: cp.sum(cp.logistic(e)) - (o.y + 1) @ flat(e) / 2,
     lambda o, e: cp.sum(cp.square(e), axis=0) if e.ndim == 1 else cp.sum(cp.square(e)),
+    lambda o, e: cp.sum(cp.square(cp.pos(cp.pos(e) - 1))),
 )
 
 
@@ -146,6 +147,7 @@ TERMS: tuple[Recipe, ...] = (
     lambda o: cp.sum_squares(cp.hstack([column(o.X @ o.w), column(o.Z @ o.v)])),
     lambda o: cp.sum_squares(cp.vstack([o.X @ o.w, o.X @ o.w])),
     lambda o: cp.sum_squares(cp.hstack([o.X @ o.w, o.Z @ o.v])),
+    lambda o: 3 * cp.quad_form(o.w, cp.psd_wrap(o.X.T @ o.X)),
 )
 
 # Public terms and sets; v and c occur in them whether or not the loss holds them.
@@ -236,7 +238,6 @@ PRIVATE_PUBLIC: tuple[Any, ...] = (
     lambda o: (cp.sum(cp.multiply(cp.norm(o.X, axis=0), cp.abs(o.w))), []),
     lambda o: (cp.norm1(o.X.T @ o.y - o.w), []),
     lambda o: (cp.sum_squares(o.w - o.X[0, :]), []),
-    lambda o: (cp.quad_form(o.w, cp.psd_wrap(o.X.T @ o.X)), []),
     lambda o: (0, [o.X @ o.w <= 1]),
     lambda o: (0, [cp.sum(o.w) <= cp.sum(cp.abs(o.y))]),
     lambda o: (0, [o.b == o.y[0]]),

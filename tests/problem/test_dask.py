@@ -14,12 +14,13 @@ from cvxqop.errors import ProblemError
 from cvxqop.problem.losses.cut_loss import CutRows
 from cvxqop.problem.private.data import match
 from cvxqop.problem.records import executors
+from cvxqop.problem.records.beside import Beside, Labels
 from cvxqop.problem.records.blocks import as_records
 from cvxqop.problem.records.clipping import ClippedRows
 from cvxqop.problem.records.output_clipping import ClippedLabels, ClippedOutputs
 from cvxqop.problem.records.outputs import OutputRows
 from cvxqop.problem.records.pieces import Column, LabelLeaf, Leaf, Piece, TamedLeaf
-from cvxqop.problem.records.rows import AffineRows, Labels
+from cvxqop.problem.records.rows import AffineRows
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
@@ -57,7 +58,7 @@ def affine(X, y):
     G, one = sp.eye_array(P, D, format="csr"), sp.csr_array(([1.0], ([0], [P])), shape=(1, D))
     linear = [Piece((label,), x, G, np.zeros(P)), Piece((label,), None, one, np.zeros(1))]
     offset = Piece((Column(leaf(y, "y"), np.ones(1)),), None, sp.csr_array((1, D)), np.ones(1))
-    return AffineRows(linear, [[offset]], N, D, Labels((offset,), -0.5, 0.5))
+    return AffineRows(linear, [[offset]], N, D, Beside(Labels((offset,), -0.5, 0.5)))
 
 
 def outputs(X, y):

@@ -76,8 +76,12 @@ def test_labels_that_multiply_the_intercept_are_pointed_out():
     line = (
         "  private[1][i] multiplies the whole row, its public part (the 1 of an intercept) included"
     )
+    loss = cp.sum_squares(cp.multiply(y, X @ w + b - Y))  # may be a weight
+    assert line in describe(read(cp.Problem(cp.Minimize(loss)), [X, y, Y]))
     loss = cp.sum(cp.logistic(-cp.multiply(y, X @ w + b)))
-    assert line in describe(read(cp.Problem(cp.Minimize(loss)), [X, y]))
+    text = describe(read(cp.Problem(cp.Minimize(loss)), [X, y]))
+    assert "  private[1] is cut to [−1, 1]: row_norm bounds the features alone" in text
+    assert line not in text
     for other in (
         cp.sum(cp.logistic(-cp.multiply(y, X @ w))),
         cp.sum_squares(X @ w + b - y),

@@ -49,12 +49,13 @@ def test_intercept_counts():
     assert found.smoothness == pytest.approx(2 * 5)
 
 
-def test_intercept_times_label_is_private():
+def test_an_intercept_times_a_label_counts_as_an_intercept():
+    """y is cut to ±1, so that ‖y(x, 1)‖² ≤ 2² + 1."""
     loss = cp.sum(cp.logistic(-cp.multiply(Y, X @ w + b)))
     found = constants(loss, [X, Y], Bounds(row_norm=2.0))
-    assert found.row_norm == 2.0
-    assert found.smoothness == 1.0
-    assert found.anchor_gradient == 1.0  # R φ'(0)
+    assert found.row_norm == pytest.approx(np.sqrt(5))
+    assert found.smoothness == pytest.approx(0.25 * 5)
+    assert found.anchor_gradient == pytest.approx(0.5 * np.sqrt(5))  # R φ'(0)
 
 
 def test_public_rows_give_the_norm():

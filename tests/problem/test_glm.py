@@ -46,13 +46,11 @@ def test_same_as_written_out(name, agrees):
     erm = read(problem, [])
     other = read(cp.Problem(cp.Minimize(0.5 * WRITTEN[name] + rest)), [X, target(name)])
     bounds = Bounds(row_norm=1.5, offset=2.0)
-    # Written out, the labels make the intercept's 1 private, so that row_norm has to bound it too.
-    wide = bounds if target(name) is Y else Bounds(row_norm=np.hypot(1.5, 1.0), offset=2.0)
-    assert erm.loss.constants(bounds) == other.loss.constants(wide)
+    assert erm.loss.constants(bounds) == other.loss.constants(bounds)
     assert erm.variables == other.variables
     for one, two in zip(
         erm.loss.terms[0].clipped(bounds).blocks(5),
-        other.loss.terms[0].clipped(wide).blocks(5),
+        other.loss.terms[0].clipped(bounds).blocks(5),
         strict=True,
     ):
         np.testing.assert_allclose(one[0], two[0], atol=1e-15)

@@ -123,7 +123,8 @@ READ = {
 
 
 def groups(objective, private, adjacency="replace_one"):
-    data, text = private_data(objective, [], private, public_of(objective, private), adjacency)
+    found = private_data(objective, [], private, public_of(objective, private), adjacency)
+    data, text = found.data, found.text
     reader = TermReader(data, text)
     reader.split(objective)
     checks.check_arguments(reader.terms, reader.linear, data, text)

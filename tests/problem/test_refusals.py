@@ -280,7 +280,7 @@ REFUSED = {
         minimise(cp.sum(cp.multiply(S, cp.square(X @ w - Y)))),
         [X, Y, S],
         {},
-        r"is weighted by private data \(private\[2\] \(11,\)\)\. Put the square roots",
+        r"is weighted by private data, without a public bound: state Bounds\(row_norm=…, weight=2",
     ),
     "private divisor": (
         minimise(cp.sum_squares((X @ w - Y) / S)),

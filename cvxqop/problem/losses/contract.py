@@ -105,6 +105,9 @@ class PrivateTerms(Protocol):
     def row_norm(self, bounds: Bounds) -> float:
         """R ≥ ‖a‖ of every row; infinite where there are none."""
 
+    def features_alone(self, bounds: Bounds) -> float | None:
+        """What ``row_norm`` would be without an intercept, where it looks as if it took one in."""
+
     def offset(self, bounds: Bounds) -> float | None:
         """B, the bound on |a'θ0 + c| that bounds make."""
 

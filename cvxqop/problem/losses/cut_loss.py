@@ -163,10 +163,12 @@ class CutLoss(Margin):
         kappa = every.w @ np.array([loss.curvature for loss in self.losses])
         low, high = np.zeros_like(margin), np.full_like(margin, np.inf)
         found, best, smallest = high.copy(), low.copy(), high.copy()
-        # A quadratic h is there after one step; no other comes down faster.
-        least = (sign * self._slope(margin, every) - every.s) / kappa
+        # A quadratic h is there after one step; no other comes down faster. One of weight 0 is
+        # linear, and does not come down at all.
+        bent = kappa > 0.0
+        least = (sign * self._slope(margin, every) - every.s) / np.where(bent, kappa, 1.0)
         trial = self._guess(margin, sign, every, least)
-        active = np.arange(len(margin))
+        active = np.flatnonzero(bent)
         for number in range(_ROUNDS):
             numbers, r, side = every.at(active), trial[active], sign[active]
             excess = side * self._slope(margin[active] - side * r, numbers) - numbers.s

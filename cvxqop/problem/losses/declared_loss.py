@@ -69,6 +69,10 @@ class DeclaredLoss:
         """Infinite: nothing is known of rows."""
         return math.inf
 
+    def features_alone(self, bounds: Bounds) -> float | None:
+        """None: there are no bounds."""
+        return None
+
     def offset(self, bounds: Bounds) -> float | None:
         """None: no argument is bounded."""
         return None

@@ -18,7 +18,7 @@ from cvxqop.problem.losses.phi.recognise import NeedsRange, NeedsSmoothing
 from cvxqop.problem.losses.phi.smooth import Unread
 from cvxqop.problem.losses.recognised import RecognisedLoss
 from cvxqop.problem.losses.scalar import ScalarLoss
-from cvxqop.problem.losses.terms import MarginTerm
+from cvxqop.problem.losses.terms import MarginTerm, Term
 
 __all__ = ["OpenLoss", "Settled", "open_parts", "settle"]
 
@@ -90,15 +90,14 @@ class Settled:
 
 
 def open_parts(loss: PrivateTerms) -> Iterator[tuple[int, str]]:
-    """What waits for a public number: the number of the term, and "range", "smoothing" or
-    "labels"."""
+    """What waits for a public number: the number of the term, and "range", "smoothing", "labels"
+    or "weight"."""
     number = 0
     for term in loss.terms if isinstance(loss, RecognisedLoss) else ():
         for j, (phi, _) in enumerate(term.losses, number):
             if isinstance(phi, OpenLoss):
                 yield j, phi.lacks
-        if isinstance(term, MarginTerm) and _waits(term):
-            yield number, "labels"
+        yield from ((number, lacks) for lacks in _unbounded(term))
         number += len(term.losses)
 
 
@@ -123,7 +122,7 @@ def settle(
     width : float or None
         h, in units of each argument.
     refuse : callable
-        Raises for the term of a number, with "range", "domain", "smoothing" or "labels".
+        Raises for the term of a number, with what it lacks: see `open_parts`, or "domain".
 
     Returns
     -------
@@ -135,6 +134,7 @@ def settle(
         return loss, (), ()
     terms, settled, replaced, number = [], [], [], 0
     for term in loss.terms:
+        term = _bounded(term, bounds)
         if isinstance(term, MarginTerm):
             own: list[tuple[Any, Any]] = []
             for j, (phi, weight) in enumerate(term.losses, number):
@@ -146,15 +146,13 @@ def settle(
                     phi, gap, text = _settled(
                         phi, possible, expected, bounds, width, _about(refuse, j)
                     )
-                    settled.append(Settled(phi, float(np.max(weight, initial=0.0)), gap))
+                    settled.append(Settled(phi, term.largest[j - number], gap))
                     replaced.append((j, text))
                 own.append((phi, weight))
-            number += len(term.losses)
             term = replace(term, losses=tuple(own))
-            if _waits(term):
-                term = _with_labels(term, bounds, _about(refuse, number - 1))
-        else:
-            number += len(term.losses)
+        number += len(term.losses)
+        for lacks in _unbounded(term):
+            refuse(lacks, number - 1)
         terms.append(term)
     return replace(loss, terms=tuple(terms)), tuple(settled), tuple(replaced)
 
@@ -211,14 +209,17 @@ def _about(refuse: Callable[[str, int], NoReturn], number: int) -> Refuse:
     return about
 
 
-def _waits(term: MarginTerm) -> bool:
-    """Whether labels wait for their bound."""
-    labels = term.rows.labels
-    return labels is not None and math.isinf(labels.high)
+def _unbounded(term: Term) -> list[str]:
+    """What of labels and private weights waits for a bound."""
+    beside = term.rows.beside
+    labels = beside.labels is not None and math.isinf(beside.labels.high)
+    weights = any(own is not None and math.isinf(own.high) for own in beside.weights)
+    return [*(["weight"] if weights else []), *(["labels"] if labels else [])]
 
 
-def _with_labels(term: MarginTerm, bounds: Bounds, refuse: Refuse) -> MarginTerm:
-    if bounds.offset is None:
-        refuse("labels")
+def _bounded(term: Term, bounds: Bounds) -> Term:
+    """The term with public bounds on labels and private weights, where they are stated."""
     rows: Any = term.rows
-    return replace(term, rows=rows.with_labels(rows.labels.bounded(bounds.offset)))
+    if not _unbounded(term):
+        return term
+    return replace(term, rows=rows.with_beside(rows.beside.settled(bounds.weight, bounds.offset)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from cvxqop.problem.losses.radial import RadialSum
 from cvxqop.problem.losses.squares import Squares
 from cvxqop.problem.losses.terms import Term
 from cvxqop.problem.parts import Constants
+from cvxqop.problem.records.beside import class_text
 from cvxqop.problem.records.clipping import ClippedRows
 from cvxqop.problem.records.output_clipping import ClippedLabels, ClippedOutputs
 from cvxqop.problem.records.shares import SharedRows, WeightedRows
@@ -57,9 +59,8 @@ class BentTerm(Term):
         self, bounds: Bounds, anchor: Array | None = None, offset: float | None = None
     ) -> Constants:
         """Rank, trace and Frobenius norm of M ⊗ aa'."""
-        loss, weight = self.losses[0]
-        R = self.row_norm(bounds)
-        scale = R * R * float(weight)
+        loss, R = self.losses[0][0], self.row_norm(bounds)
+        scale = R * R * self.largest[0]
         return Constants(
             smoothness=scale * loss.curvature,
             anchor_gradient=R
@@ -76,7 +77,12 @@ class BentTerm(Term):
 
 @dataclass(frozen=True, eq=False)
 class LabelledTerm(BentTerm):
-    """w (log Σ exp t − y't), t = Θ'a: the multinomial logistic loss."""
+    """w (log Σ exp t − y't), t = Θ'a: the multinomial logistic loss.
+
+    ``classes`` are public weights of the k classes, or none.
+    """
+
+    classes: tuple[float, ...] = ()
 
     clipped_rows = ClippedLabels
     cuts_arguments = False
@@ -93,12 +99,23 @@ class LabelledTerm(BentTerm):
 
     def part(self, rows: ClippedRows, clip: float | None) -> Part:
         """Softmax with its labels."""
-        loss = Softmax(self.outputs.count, float(self.losses[0][1]))
-        part = Part(rows, loss, self.outputs.layout, self.dimension)
-        if self.shares is not None:
-            records = WeightedRows(rows, self.shares)
-            part = replace(part, records=records, loss=WeightedSoftmax(loss.count, loss.weight))
-        return part
+        count, weight = self.outputs.count, self.largest[0]
+        part = Part(rows, Softmax(count, weight), self.outputs.layout, self.dimension)
+        if self.shares is None and not self.classes:
+            return part
+        most = max(self.classes, default=1.0)
+        records = WeightedRows(rows, self.shares, tuple(own / most for own in self.classes))
+        return replace(part, records=records, loss=WeightedSoftmax(count, weight))
+
+    @cached_property
+    def largest(self) -> list[float]:
+        """As in `Term`, times the largest weight of a class."""
+        return [float(self.losses[0][1]) * max(self.classes, default=1.0)]
+
+    @property
+    def enforced(self) -> tuple[str, ...]:
+        """What the loss of a record is multiplied with."""
+        return (class_text(tuple(enumerate(self.classes))),) if self.classes else ()
 
     def _bound(self, bounds: Bounds, anchor: Array, offset: float | None) -> float | None:
         """Infinity: the slope is bounded, and no argument is cut."""
@@ -122,8 +139,7 @@ class RadialTerm(BentTerm):
                 "rows_per_person='mean' does not take a loss of the length of several outputs: "
                 "state a number of rows, such as rows_per_person=5."
             )
-        loss, weight = self.losses[0]
-        summed = RadialSum(self.outputs.count, loss.loss, float(weight))
+        summed = RadialSum(self.outputs.count, self.losses[0][0].loss, self.largest[0])
         return Part(rows, summed, self.outputs.layout, self.dimension)
 
     def promise(self, offset: float | None, moved: bool) -> str:

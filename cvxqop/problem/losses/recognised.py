@@ -113,6 +113,17 @@ class RecognisedLoss:
         """The largest R of the terms."""
         return max(term.row_norm(bounds) for term in self.terms)
 
+    def features_alone(self, bounds: Bounds) -> float | None:
+        """r where row_norm is √(r² + ‖public part‖²) of a term, r a short number and it is none."""
+        known = [term.row_parts for term in self.terms if not term.row_parts.overlap]
+        for parts in known:
+            rest = bounds.row_norm**2 - parts.public_norm**2
+            if parts.private and parts.public_norm > 0.0 and rest > 0.0:
+                r = math.sqrt(rest)
+                if _is_short(r) and not _is_short(bounds.row_norm):
+                    return float(f"{r:.4g}")
+        return None
+
     def offset(self, bounds: Bounds) -> float | None:
         """The largest B of the terms."""
         found = [B for B in (term.offset(bounds) for term in self.terms) if B is not None]
@@ -191,6 +202,7 @@ class RecognisedLoss:
         """What clipping enforces."""
         B = self.offset(bounds)
         said = [cut] if cut else dict.fromkeys(term.promise(B, anchored) for term in self.terms)
+        said = [*said, *dict.fromkeys(text for term in self.terms for text in term.enforced)]
         return f"Every record is clipped to ‖a‖ ≤ {constants.row_norm:g}{''.join(said)}."
 
 
@@ -252,3 +264,8 @@ class RecognisedSums:
         """A sum over records."""
         parts, linear = self.parts, self.linear
         return lambda S, a: finite_sum(parts, S, a + linear, self.anchor)
+
+
+def _is_short(number: float) -> bool:
+    """Whether a number is one of four digits but for rounding."""
+    return abs(number - float(f"{number:.4g}")) <= 1e-12 * number

@@ -22,7 +22,7 @@ from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.records.clipping import ClippedRows
 from cvxqop.problem.records.cut_rows import CutRows
 from cvxqop.problem.records.outputs import Outputs
-from cvxqop.problem.records.pieces import Leaf
+from cvxqop.problem.records.pieces import LabelLeaf, Leaf
 from cvxqop.problem.records.rows import Rows
 from cvxqop.problem.records.shares import KeptRows
 
@@ -51,6 +51,8 @@ class Term:
         D, the length of θ.
     persons : Persons, optional
         Whose rows are whose, where a person has several.
+    sign : LabelLeaf, optional
+        Labels that multiply the whole row: to be cut to ±1.
     """
 
     rows: Rows
@@ -60,6 +62,7 @@ class Term:
     outputs: Outputs
     dimension: int
     persons: Persons | None = None
+    sign: LabelLeaf | None = None
 
     cuts_slopes = False
     cuts_arguments = True
@@ -91,17 +94,22 @@ class Term:
         return self.row_parts.offset_factor**2 * self._curvature
 
     @cached_property
+    def largest(self) -> list[float]:
+        """Largest weight of each loss: public, times the bound on a private one and on a class."""
+        own = self.rows.beside.largest(len(self.losses))
+        return [_largest(weight) * W for (_, weight), W in zip(self.losses, own, strict=True)]
+
+    @cached_property
     def _curvature(self) -> float:
         """Σ_j κ_j max_i w_ij."""
-        return sum(_largest(weight) * float(loss.curvature) for loss, weight in self.losses)
+        kappa = [float(loss.curvature) for loss, _ in self.losses]
+        return sum(w * own for w, own in zip(self.largest, kappa, strict=True))
 
     def _slope(self, bound: float, as_written: bool = False) -> float:
         """Σ_j max_i w_ij sup |φ_j'(t)| over |t| ≤ bound."""
-        return sum(
-            _largest(weight)
-            * float(loss.slope_as_written(bound) if as_written else loss.slope_bound(bound))
-            for loss, weight in self.losses
-        )
+        name = "slope_as_written" if as_written else "slope_bound"
+        found = [getattr(own, name)(bound) for own, _ in self.losses]
+        return sum(w * float(own) for w, own in zip(self.largest, found, strict=True))
 
     @cached_property
     def support(self) -> set[int]:
@@ -147,7 +155,7 @@ class Term:
             quadratic=self.quadratic,
             row_norm=self.row_norm(bounds),
             gradient_range=1,
-            one_row=True,
+            one_row=self._squares or not any(self.rows.beside.weights),
             anchor_value=0.5 * self._curvature * (B or 0.0) ** 2 if self._squares else None,
         )
 
@@ -198,7 +206,7 @@ class Term:
         """
         theta = self._checked(anchor)
         B = self._bound(bounds, theta, offset)
-        rows = self.rows
+        rows: Any = self.rows if self.sign is None else self.rows.with_label(self.sign)
         if self.persons is not None and self.persons.weights is None:
             rows = KeptRows(rows, self.persons.shares)
         return self.clipped_rows(rows, self.row_norm(bounds), self._point(theta), B, nonfinite)
@@ -248,6 +256,12 @@ class Term:
         """What clipping does to an offset, in words."""
         return f", and |a'θ0 + c| ≤ {offset:g} at the anchor" if self.has_offset or moved else ""
 
+    @property
+    def enforced(self) -> tuple[str, ...]:
+        """What is enforced of labels and weights, in words."""
+        cut = self.sign or any(leaf.is_label for leaf in self.rows.leaves)
+        return (*([", and its label to [−1, 1]"] if cut else []), *self.rows.beside.enforced)
+
 
 @dataclass(frozen=True, eq=False)
 class MarginTerm(Term):
@@ -258,16 +272,15 @@ class MarginTerm(Term):
     @property
     def vanishing(self) -> bool:
         """As in `Term`; labels move the minimiser of each record."""
-        return self.rows.labels is None and super().vanishing
+        return self.rows.beside.labels is None and super().vanishing
 
     def _slope(self, bound: float, as_written: bool = False) -> float:
         """As in `Term`, and what labels add that are no part of a logistic loss."""
-        labels = self.rows.labels
-        return super()._slope(bound, as_written) + (0.0 if labels is None else labels.slope)
+        return super()._slope(bound, as_written) + self.rows.beside.slope
 
     @property
     def _weighted(self) -> bool:
-        return any(np.ndim(weight) for _, weight in self.losses)
+        return self.rows.beside.weighted or any(np.ndim(weight) for _, weight in self.losses)
 
     def _point(self, theta: Array) -> Array:
         return theta

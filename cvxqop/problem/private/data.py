@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from cvxqop.problem.private.matching import Finder, Match, shares_memory
 from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.records.forms import is_boolean
 
-__all__ = ["Match", "PrivateData", "Unlisted", "match"]
+__all__ = ["Match", "PrivateData", "Unlisted", "match", "public_entries"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +50,11 @@ class PrivateData:
         Nodes that keep private arrays beside their arguments, and which.
     """
 
-    def __init__(self, reading: _Reading, count_is_private: bool) -> None:
+    def __init__(
+        self, reading: _Reading, count_is_private: bool, within: Collection[int] = ()
+    ) -> None:
         self.count_is_private = count_is_private
-        self._entries, self._held = reading.entries, reading.held
+        self._entries, self._held, self._within = reading.entries, reading.held, within
         self._all = [*reading.entries, *reading.held]
         self._found, self.hidden = reading.found, reading.hidden
         self._shown, self._variables = reading.shown, reading.variables
@@ -60,6 +62,7 @@ class PrivateData:
         occurring = {self._given(match.entry) for match in self._found.values()}
         occurring |= {self._given(i) for entries in self.hidden.values() for i in entries}
         occurring |= {id(entry.given) for entry in self._held}
+        occurring |= {self._given(i) for i in within}
         self.dropped = any(id(entry.given) not in occurring for entry in self._entries)
         self._contains: dict[Any, bool] = {}
 
@@ -69,8 +72,10 @@ class PrivateData:
 
     @property
     def records(self) -> int | None:
-        """Number of rows of the entries; None where they disagree."""
-        counts = {int(entry.array.shape[0]) for entry in self._entries}
+        """Number of rows of the entries, others that were made of them in their place; None where
+        they disagree."""
+        own = [entry for i, entry in enumerate(self._entries) if i not in self._within]
+        counts = {int(entry.array.shape[0]) for entry in own}
         return counts.pop() if len(counts) == 1 else None
 
     @property
@@ -117,6 +122,14 @@ class PrivateData:
     def match(self, leaf: Any) -> Match | None:
         """The entry that a leaf holds, or None for one that is not private."""
         return self._found.get(leaf)
+
+    def shows(self, leaf: Any) -> bool:
+        """Whether a leaf holds what is listed in ``public``."""
+        return leaf in self._shown
+
+    def is_unlisted(self, node: Any) -> bool:
+        """Whether a node is, or keeps, an array that is listed nowhere."""
+        return any(unlisted.owner is node for unlisted in self.unlisted)
 
     def is_boolean(self, leaf: Any) -> bool:
         """Whether a leaf holds an entry that was given as booleans."""
@@ -191,8 +204,11 @@ def match(
     count_is_private: bool = False,
     public: Sequence[Any] = (),
     persons: Persons | None = None,
+    within: Collection[int] = (),
 ) -> PrivateData:
     """Find the listed arrays in everything that the expressions and constraints in ``roots`` hold.
+
+    ``within`` are entries that other entries were made of, and that count as found.
 
     Raises
     ------
@@ -209,7 +225,7 @@ def match(
             lengths.add(int(node.n))  # of all blocks together, and of what is only read by slices
     if persons is not None and persons.numbers is not None:
         held.append(Entry(persons.numbers, None, persons.given, "persons"))
-    shown, variables = _public_entries(public)
+    shown, variables = public_entries(public)
     _check_disjoint([*entries, *held], shown)
     finder = Finder(private, [*entries, *held], leaves)
     listing = Finder(public, shown, leaves, trace=False)
@@ -230,7 +246,7 @@ def match(
             reading.hidden.setdefault(slot.owner, set()).add(i)
         elif j is None and slot.array.size:
             reading.unlisted.append(Unlisted(slot.owner, slot.array, slot.where, slot.is_index))
-    return PrivateData(reading, count_is_private)
+    return PrivateData(reading, count_is_private, within)
 
 
 def _holds_numbers(node: Any) -> bool:
@@ -238,8 +254,14 @@ def _holds_numbers(node: Any) -> bool:
     return leaf and _cvxpy.leaf_value(node) is not None
 
 
-def _public_entries(public: Any) -> tuple[list[Entry], list[Any]]:
-    """The arrays of ``public``, and the variables, whose shapes are listed."""
+def public_entries(public: Any) -> tuple[list[Entry], list[Any]]:
+    """The arrays of ``public``, and the variables, whose shapes are listed.
+
+    Raises
+    ------
+    ProblemError
+        If it is no list, or something in it is no array.
+    """
     check_outside(public, "public")
     if isinstance(public, np.ndarray | cp.Expression | str) or not isinstance(public, Iterable):
         raise ProblemError("public must be a list of arrays: write public=[G], not public=G.")

@@ -15,7 +15,7 @@ from cvxqop.problem.erm import ERM
 from cvxqop.problem.losses.recognised import RecognisedLoss
 from cvxqop.problem.parts import Texts
 from cvxqop.problem.private import listing
-from cvxqop.problem.private.data import PrivateData, match
+from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.reading import checks, refusals
 from cvxqop.problem.reading.assemble import assemble
@@ -25,10 +25,10 @@ from cvxqop.problem.reading.scalar_terms import read_opened
 from cvxqop.problem.reading.separable import SeparableReader
 from cvxqop.problem.reading.terms import TermReader
 from cvxqop.problem.reading.weights import scale_statement
+from cvxqop.problem.spelling.plain import Plain, objective_and_constraints, plain
 
 __all__ = [
     "counted_shapes",
-    "objective_and_constraints",
     "private_data",
     "read",
     "read_expression",
@@ -76,29 +76,6 @@ def read(
     return _read(objective, constraints, private, public, adjacency, persons, losses)
 
 
-def objective_and_constraints(problem: Any) -> tuple[Any, list[Any]]:
-    """The expression that a problem minimises, and its constraints; Maximize(e) is Minimize(−e).
-
-    Raises
-    ------
-    ProblemError
-        If it is no problem.
-    """
-    if not isinstance(problem, cp.Problem):
-        raise ProblemError(f"problem must be a cvxpy.Problem, not {type(problem).__name__}.")
-    objective = problem.objective.args[0]
-    if isinstance(problem.objective, cp.Maximize):
-        objective = _negated(objective)
-    return objective, list(problem.constraints)
-
-
-def _negated(node: Any) -> Any:
-    """−e, term by term, so that each is shown as it was written."""
-    if _cvxpy.kind(node) == "add":
-        return total([_negated(argument) for argument in node.args])
-    return node.args[0] if _cvxpy.kind(node) == "neg" else -node
-
-
 def read_expression(
     expression: Any,
     private: Sequence[Any],
@@ -106,6 +83,7 @@ def read_expression(
     public: Sequence[Any] = (),
     adjacency: str = "replace_one",
     persons: Persons | None = None,
+    losses: str = "closed",
 ) -> ERM:
     """Read an expression that is a private loss and nothing else.
 
@@ -118,7 +96,7 @@ def read_expression(
         raise ProblemError(
             f"expression must be a CVXPY expression, not {type(expression).__name__}."
         )
-    erm = _read(expression, [], private, public, adjacency, persons)
+    erm = _read(expression, [], private, public, adjacency, persons, losses)
     if erm.regulariser is not None:
         raise ProblemError(
             f"The expression has public terms: {' + '.join(erm.texts.rest)}. Pass the private loss "
@@ -134,8 +112,8 @@ def private_data(
     public: Sequence[Any],
     adjacency: str,
     persons: Persons | None = None,
-) -> tuple[PrivateData, Callable[..., str]]:
-    """The private leaves, and a writer of terms without entries, after what every problem needs.
+) -> Plain:
+    """The problem in plain spelling with its private leaves, after what every problem needs.
 
     Raises
     ------
@@ -150,26 +128,18 @@ def private_data(
             raise ProblemError(refusals.ARRAY)
         shape = tuple(objective.shape)
         raise ProblemError(f"The objective has shape {shape}; it must be a number.")
+    found = plain(objective, constraints, private, public, hidden, persons)
+    objective, constraints, data, text = found.objective, found.constraints, found.data, found.text
     roots = [objective, *constraints]
-    data = match(private, roots, hidden, public, persons)
-    names = data.leaf_names
-
-    def text(node: Any, shapes: _cvxpy.Shapes | None = data.leaf_shapes if hidden else None) -> str:
-        if isinstance(node, cp.Expression):
-            return _cvxpy.format_expression(node, names, shapes, hidden)
-        return _cvxpy.format_constraint(node, names, shapes, hidden)
-
     checks.check_leaves(roots)
     listing.check_hidden(roots, data, text)
     checks.check_constraints(constraints, data, text)
+    checks.check_matrices(objective, data, text)
     listing.check_listed(objective, constraints, data, text)
     if not data.contains(objective):
-        raise ProblemError(
-            "The objective holds no private data: nothing in private occurs in it. List the "
-            "arrays of the loss in private."
-        )
+        raise ProblemError(refusals.COMPUTED)
     listing.check_shapes(objective, constraints, data)
-    return data, text
+    return found
 
 
 def _read(
@@ -181,7 +151,8 @@ def _read(
     persons: Persons | None,
     losses: str = "closed",
 ) -> ERM:
-    data, text = private_data(objective, constraints, private, public, adjacency, persons)
+    found = private_data(objective, constraints, private, public, adjacency, persons)
+    objective, constraints, data, text = found.objective, found.constraints, found.data, found.text
     hidden = data.count_is_private
     reader = TermReader(data, text)
     reader.split(objective)
@@ -229,6 +200,7 @@ def _read(
             rows=_once(row_text(group.row, stacking) for group in groups),
             rest=tuple(text(node, shapes) for node in reader.rest),
             constraints=tuple(text(constraint, shapes) for constraint in constraints),
+            read_as=found.read_as(shapes),
             scale=scale_statement(reader.scales, bool(reader.opened)) if hidden else None,
         ),
     )
@@ -248,12 +220,13 @@ def _refuse_by_structure(reader: TermReader, data: PrivateData, text: Callable[[
         reasons.append(reason)
         raise ProblemError(reason)
 
-    arguments = [(term.argument, term.written) for term in reader.terms]
-    arguments += [(own.factors[-1], own.written) for own in reader.linear]
-    for argument, written in arguments:
+    found = [(term.argument, term.private, term.written) for term in reader.terms]
+    found += [(own.factors[-1], own.factors[:-1], own.written) for own in reader.linear]
+    for argument, beside, written in found:
         with contextlib.suppress(ProblemError):
-            if not _cvxpy.holds_records(argument):
-                SeparableReader(data, refuse).read_rows(argument)
+            for node in (argument, *filter(data.contains, beside)):
+                if not _cvxpy.holds_records(node):
+                    SeparableReader(data, refuse).read_rows(node)
         for reason in reasons:
             if refusals.PUBLIC_ROWS not in reason:
                 kept = (refusals.PER_RECORD, refusals.of_shape(argument, hidden=True))

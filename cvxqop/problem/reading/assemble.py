@@ -16,13 +16,19 @@ from cvxqop.problem.losses.scalar import linear
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading import checks
 from cvxqop.problem.reading.affine import AffineReader
-from cvxqop.problem.reading.columns import Columns, centred, linear_columns, support
+from cvxqop.problem.reading.columns import (
+    Columns,
+    centred,
+    linear_columns,
+    shared_row,
+    support,
+)
 from cvxqop.problem.reading.factors import row_parts
 from cvxqop.problem.reading.linear.alone import products_of, row_of
 from cvxqop.problem.reading.linear.labels import check_signs
 from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
 from cvxqop.problem.reading.public import Stacking, outputs_of
-from cvxqop.problem.reading.sharing import OWN_VARIABLES, Assembled, Group, shared_row
+from cvxqop.problem.reading.sharing import OWN_VARIABLES, Assembled, Group
 from cvxqop.problem.reading.terms import TermReader
 from cvxqop.problem.records.rows import AffineRows
 
@@ -59,13 +65,13 @@ def assemble(
         for own, part in _outputs(term, columns):
             rows = linear_columns(part)
             if not any(group.takes(own, rows, part) for group in groups):
-                groups.append(Group(own, rows, part, n, affine, text))
+                groups.append(Group(own, rows, part, n, affine, data, text))
     _check_covered(groups, stacking, text)
     alone = [
         _alone(own, affine, n, stacking.dimension, data, text)
         for own in _unassigned(reader.linear, groups, data, text)
     ]
-    return [*(group.assembled(stacking.dimension, data) for group in groups), *alone]
+    return [*(group.assembled(stacking.dimension) for group in groups), *alone]
 
 
 def _outputs(term: LossTerm, columns: Columns) -> Iterator[tuple[LossTerm, Columns]]:
@@ -142,8 +148,9 @@ def _places(
 def _apart(own: LinearTerm, takers: Sequence[Group], data: PrivateData) -> bool:
     """Whether a linear term has none of the private arrays of some groups, none of which waits for
     labels."""
-    arguments = [term.argument for group in takers for term in group.terms]
-    taken = {name for argument in arguments for name in data.found_in(argument)}
+    terms = [term for group in takers for term in group.terms]
+    nodes = [node for term in terms for node in (term.argument, *term.private)]
+    taken = {name for node in nodes for name in data.found_in(node)}
     waiting = any(group.layout is not None for group in takers)
     return not waiting and not any(
         name in taken for factor in own.factors for name in data.found_in(factor)

@@ -30,6 +30,7 @@ __all__ = [
     "products",
     "ratio",
     "restricted",
+    "shared_row",
     "support",
 ]
 
@@ -106,6 +107,15 @@ def centred(columns: Columns, centre: float) -> Columns:
 def restricted(row: Pieces, entries: npt.NDArray[np.intp]) -> Pieces:
     """A row on these entries of θ alone."""
     return {key: replace(p, G=sp.csr_array(p.G[:, entries])) for key, p in row.items()}
+
+
+def shared_row(rows: Columns) -> bool:
+    """Whether outputs have variables of their own, and the same row on them."""
+    layout = layout_of(rows)
+    if layout is None:
+        return False
+    first, *others = map(restricted, rows, layout.T)
+    return all(abs((ratio([own], [first]) or 0.0) - 1.0) <= TOLERANCE for own in others)
 
 
 def line(own: Columns, base: Columns) -> tuple[float, float] | None:

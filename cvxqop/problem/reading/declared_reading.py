@@ -22,6 +22,7 @@ from cvxqop.problem.reading.public import Stacking
 from cvxqop.problem.reading.scales import ScaleReader
 from cvxqop.problem.reading.separable import SeparableReader
 from cvxqop.problem.reading.weights import Weight, scale_statement
+from cvxqop.problem.spelling.plain import objective_and_constraints
 
 __all__ = ["read_declared"]
 
@@ -62,8 +63,9 @@ def read_declared(
             "declared: this loss is recognised, and its constants follow from bounds that are "
             "enforced on every record. Leave declared out and state bounds."
         )
-    objective, constraints = analysis.objective_and_constraints(problem)
-    data, text = analysis.private_data(objective, constraints, private, public, adjacency)
+    objective, constraints = objective_and_constraints(problem)
+    found = analysis.private_data(objective, constraints, private, public, adjacency)
+    objective, constraints, data, text = found.objective, found.constraints, found.data, found.text
     reader = _Splitter(data, text)
     reader.split(objective, Weight(), objective)
     checks.check_rest(reader.rest, text)
@@ -73,7 +75,7 @@ def read_declared(
             "each of them must belong to record i."
         )
     term = analysis.total(reader.terms)
-    _check_term(_unsigned(term, data), reader.written, declared, text)
+    _check_term(_cvxpy.unsigned(term, data.match), reader.written, declared, text)
     variables = {v.id: v for v in _cvxpy.variables(term)}
     for variable in variables.values():
         checks.check_loss_variable(variable, quadratic=False)
@@ -98,6 +100,7 @@ def read_declared(
             rows=(),
             rest=tuple(text(node, shapes) for node in reader.rest),
             constraints=tuple(text(constraint, shapes) for constraint in constraints),
+            read_as=found.read_as(shapes),
             scale=scale_statement(reader.scales) if hidden else None,
         ),
         private_leaves=leaves,
@@ -155,20 +158,6 @@ class _Splitter:
 
     def _refuse(self, reason: str) -> NoReturn:
         raise ProblemError(f"The private term {self._text(self._written)} {reason}.") from None
-
-
-def _unsigned(term: Any, private: PrivateData) -> Any:
-    """The term with parameters in the place of private constants.
-
-    CVXPY reads the signs of a constant's entries, and whether a problem is refused must not depend
-    on those of records. Parameters have the sign that they were declared with.
-    """
-    unsigned = {
-        id(leaf): cp.Parameter(leaf.shape)
-        for leaf in _cvxpy.leaves(term)
-        if _cvxpy.kind(leaf) == "constant" and private.match(leaf) is not None
-    }
-    return term.tree_copy(unsigned)
 
 
 def _check_term(

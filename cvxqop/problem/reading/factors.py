@@ -1,13 +1,15 @@
 """Public factors around the listed arrays: what they make of bounds that are stated in the units of
 the arrays.
 
-A row is a = Σ_p c_p G_p'z_p over its private pieces, with z_p features of the listed arrays, public
-numbers c_p and public maps G_p. Where each map only selects entries and multiplies them, the norm
-of a is at most the largest factor times the norm of all features together.
+A row is a = Σ_p m_p G_p'z_p over its private pieces: z_p the features of a listed array, times the
+listed columns that multiply them, G_p public maps, and m_p numbers that are bounded, public ones
+and labels. Its norm is at most ‖(m_p G_p)_p‖, the spectral norm of the maps one below the other,
+times that of all features together.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,9 +23,10 @@ from cvxqop.problem.reading.public import constant_array
 from cvxqop.problem.records.pieces import Column, Piece
 from cvxqop.problem.records.rows import AffineRows
 
-__all__ = ["columns_factor", "outer_factor", "row_factor", "row_parts"]
+__all__ = ["columns_factor", "outer_factor", "row_parts"]
 
 _ROUNDING = 1e-12
+_LARGE = 1024
 
 
 def row_parts(linear: Sequence[Piece], outer: float, n: int, dimension: int) -> RowParts:
@@ -36,19 +39,33 @@ def row_parts(linear: Sequence[Piece], outer: float, n: int, dimension: int) -> 
     touched = set(np.concatenate([p.G.indices for p in private]).tolist()) if private else set()
     overlap = any(touched & set(piece.G.indices.tolist()) for piece in public)
     norm = _largest_norm(public, n, dimension)
-    return RowParts(bool(private), norm, overlap, row_factor(private, outer), outer)
+    return RowParts(bool(private), norm, overlap, _row_factor(private), outer)
 
 
-def row_factor(pieces: Sequence[Piece], outer: float) -> float:
-    """s with ‖private part of a‖ ≤ s ‖z‖, z the features of the listed arrays.
-
-    Where public maps mix the features, z is what the maps make of them, and only the factor
-    ``outer`` around the whole argument is taken out.
-    """
-    if not all(_selects(sp.csr_array(piece.G)) for piece in pieces):
-        return outer
-    own = [columns_factor(piece) * float(abs(piece.G).max()) for piece in pieces]
-    return _near_one(max(own, default=1.0))
+def _row_factor(pieces: Sequence[Piece]) -> float:
+    """s with ‖private part of a‖ ≤ s ‖z‖, z the features of the listed arrays, each once."""
+    maps: dict[Any, list[Any]] = {}
+    beside = 0.0
+    for piece in pieces:
+        columns = [c for c in piece.columns if c.leaf.private and not c.leaf.is_label]
+        m = math.prod(_largest(c) for c in piece.columns if not c.leaf.private)
+        leaf, G = piece.matrix, sp.csr_array(piece.G)
+        if leaf is None or not leaf.private:
+            last = columns.pop()
+            if leaf is not None:  # a public array, one row a record, times a listed column
+                beside += (m * float(np.linalg.norm(last.weights)) * _largest_row(leaf, G)) ** 2
+                continue
+            leaf, G = last.leaf, sp.csr_array(last.weights[:, None]) @ G
+        key = (tuple(sorted(repr(c.key) for c in columns)), leaf.key)
+        maps.setdefault(key, []).append(m * G)
+    stacked = []
+    for own in maps.values():
+        if _apart(own):
+            stacked.append(sum(own[1:], own[0]))
+        else:
+            beside += sum(map(_spectral, own)) ** 2
+    norm = _spectral(sp.vstack(stacked, format="csr")) if stacked else 0.0
+    return _near_one(math.hypot(norm, math.sqrt(beside))) if maps or beside else 1.0
 
 
 def outer_factor(node: Any, private: PrivateData) -> float:
@@ -104,10 +121,30 @@ def _largest(column: Column) -> float:
     return float(np.max(np.abs(entries), initial=0.0))
 
 
-def _selects(G: sp.csr_array) -> bool:
-    """Whether each feature goes to one entry of θ at most, and each entry takes one at most."""
-    rows, columns = (abs(G).count_nonzero(axis=k) for k in (1, 0))
-    return bool(rows.max(initial=0) <= 1 and columns.max(initial=0) <= 1)
+def _largest_row(leaf: Any, G: Any) -> float:
+    rows = leaf.take(0, int(leaf.array.shape[0])) @ G
+    squares = rows.multiply(rows) if _cvxpy.is_sparse(rows) else np.square(rows)
+    return float(np.sqrt(np.max(squares.sum(axis=1), initial=0.0)))
+
+
+def _apart(maps: Sequence[Any]) -> bool:
+    """Whether maps of the same features lead to different entries of θ."""
+    touched = [np.unique(G.indices) for G in maps]
+    return bool(np.unique(np.concatenate(touched)).size == sum(map(len, touched)))
+
+
+def _spectral(G: Any) -> float:
+    """‖G‖, or a bound on it where G is large on both sides, rounded up."""
+    G = sp.csr_array(G)
+    G.sum_duplicates()
+    G.eliminate_zeros()
+    sides = [abs(G).sum(axis=k) for k in (0, 1)]
+    if all((G != 0).sum(axis=k).max(initial=0) <= 1 for k in (0, 1)):
+        return float(abs(G).max()) if G.nnz else 0.0  # one entry a row and a column at most
+    if min(G.shape) > _LARGE:
+        return float(np.sqrt(max(sides[0]) * max(sides[1]))) * (1.0 + _ROUNDING)
+    gram = (G @ G.T if G.shape[0] <= G.shape[1] else G.T @ G).toarray()
+    return float(np.sqrt(np.linalg.eigvalsh(gram)[-1])) * (1.0 + _ROUNDING)
 
 
 def _near_one(factor: float) -> float:

@@ -26,8 +26,11 @@ def check_closed(group: Assembled, text: Callable[[Any], str]) -> None:
     for term in group.terms:
         if isinstance(term, LossTerm) and isinstance(term.loss, OpenLoss):
             refusals.refuse_open(text(term.written), term.loss.lacks)
-    labels = group.rows.labels
-    if labels is not None and np.isinf(labels.high):
+    beside = group.rows.beside
+    for term, own in zip(group.terms, beside.weights, strict=False):
+        if own is not None:
+            refusals.refuse_open(text(term.written), "weight")
+    if beside.labels is not None and np.isinf(beside.labels.high):
         refusals.refuse_open(text(group.terms[0].written), "labels")
 
 
@@ -42,6 +45,7 @@ def term_of(group: Assembled, dimension: int, dropped: bool, persons: Persons | 
         "outputs": outputs,
         "dimension": dimension,
         "persons": persons,
+        "sign": group.sign,
     }
     if group.products is not None:
         return GradientTerm(**shared, products=group.products)

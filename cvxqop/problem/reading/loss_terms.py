@@ -28,9 +28,11 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class LossTerm:
-    """weight · Σ_i φ(argument_i − centre); ``written`` is the term as it stands in the objective.
+    """weight · Σ_i Π private_i φ(argument_i − centre); ``written`` is the term as it stands in the
+    objective.
 
-    ``centre`` is a public number in the argument that is part of φ.
+    ``centre`` is a public number in the argument that is part of φ, ``private`` are expressions
+    without variables, with one private weight a record.
     """
 
     loss: ScalarLoss | Multinomial | Radial
@@ -39,6 +41,7 @@ class LossTerm:
     written: Any
     mean: bool
     centre: float = 0.0
+    private: tuple[Any, ...] = ()
 
     @property
     def takes_labels(self) -> bool:

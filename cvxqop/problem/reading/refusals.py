@@ -6,13 +6,17 @@ from typing import Any, NoReturn
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
+from cvxqop.problem.spelling.impossible import IMPOSSIBLE
 
 __all__ = [
     "ARRAY",
     "BESIDE",
     "BROADCAST",
+    "CHOSEN",
     "COMBINES",
+    "COMPUTED",
     "DECLARE",
+    "LOOP",
     "MEAN",
     "ONE_ROW",
     "ONE_ROW_OF_OUTPUTS",
@@ -26,6 +30,7 @@ __all__ = [
     "UNKNOWN",
     "UNLISTED",
     "UNLISTED_COUNTED",
+    "divided",
     "in_arguments",
     "kinked",
     "of_atom",
@@ -34,7 +39,6 @@ __all__ = [
     "over_records",
     "refuse_open",
     "stacked",
-    "weights",
 ]
 
 ARRAY = "The objective is an array; it must be a number."
@@ -51,6 +55,27 @@ ONE_ROW_OF_OUTPUTS = (
     "and Y a record and one column of Theta, b and Y an output."
 )
 
+CHOSEN = (
+    "Square brackets choose records of an array, and others of another array, or one of them "
+    "twice: a record would be in several rows. Choose the same records of all arrays, each once, "
+    "or choose in NumPy and list what is chosen: Xt, yt = X[train], y[train], "
+    "cp.sum_squares(Xt @ w - yt) and private=[Xt, yt]."
+)
+
+COMPUTED = (
+    "The objective holds no private data: nothing in private occurs in it. What NumPy computes "
+    "from a listed array, such as X.T @ X, X.mean(0), -X, X[i] or X[train], is another array. "
+    "Write the loss with the rows, such as cp.sum_squares(X @ w - y), or list the very arrays of "
+    "the loss in private=[…]: negX = -X, negX @ w and private=[negX]."
+)
+
+LOOP = (
+    "A sum, a list or the constraints have as many alike parts as there are records, "
+    "and the numbers in them are not the rows of listed arrays in their order. Write all of them "
+    "at once, with the listed arrays: cp.sum_squares(X @ w - y) in the place of "
+    "sum(cp.square(X[i] @ w - y[i]) for i in range(n))."
+)
+
 MEAN = (
     "is a sum that is divided by a number, as a mean is divided by the number of records, which is "
     "private under add_remove and with persons. Write the sum and multiply the regulariser by a "
@@ -61,8 +86,8 @@ MEAN = (
 PUBLIC_WEIGHTS = (
     "has public weights, one a record; under add_remove and with persons the position of a record "
     "has no meaning. "
-    "Put the square roots of the weights inside the square and list them in private, write one "
-    'weight for all as a number and not as an array, or use adjacency="replace_one" without persons'
+    "List them in private, and state Bounds(row_norm=…, weight=2), write one weight for all as a "
+    'number and not as an array, or use adjacency="replace_one" without persons'
 )
 
 PUBLIC_ROWS = (
@@ -79,11 +104,7 @@ PUBLIC_MATRIX = (
 
 BROADCAST = "broadcasts an array of records"
 
-PER_RECORD = (
-    "has one entry a record although no record occurs in it, and θ must not grow with the number "
-    "of records. Write one number for all records without an axis, such as an intercept "
-    "cp.Variable()"
-)
+PER_RECORD = IMPOSSIBLE["per record"].text
 
 SHAPES = "give both sides the same shape, (n,) or (n, 1)"
 
@@ -143,24 +164,12 @@ OPEN = {
         "has private numbers times its argument, such as counts, and no public bound on them: "
         "state Bounds(row_norm=…, offset=…). Numbers beyond it are cut"
     ),
+    "weight": (
+        "is weighted by private data, without a public bound: state Bounds(row_norm=…, weight=2). "
+        "Weights are cut to [0, weight]. Weights from counts of labels change with every record: "
+        "leave them out, and state public class_weight={-1: 1, 1: 2}"
+    ),
 }
-
-_NOT_A_SUM = (
-    "is a loss that is not smooth, and no sum over records, so that no loss of one record exists. "
-)
-
-_INSTEAD = {
-    "norm": "Square the norm, norm(X @ w - y, 2)**2, as the lasso does with another λ",
-    "norm_inf": "Use sum(huber(X @ w - y)), or sum(power(X @ w - y, 4)) on a bounded variable",
-    "max": "Use the sum of a convex function of each record, such as sum(huber(X @ w - y))",
-    "sum_largest": "Use what weighs large ones more, such as sum(power(X @ w - y, 4)) on a bounded "
-    'variable; of an affine t, k * a + sum(pos(t - a)), a a Variable, and smoothing="auto"',
-}
-
-_SOFT_MAXIMUM = (
-    "is no sum over records, so that there is no loss of one record whose curvature could be "
-    "bounded. Use sum(exp(t)) on a bounded variable"
-)
 
 UNKNOWN = (
     "is not a loss that is known: sum_squares, sum(square(…)), norm(…, 2)**2, sum(huber(…)), "
@@ -206,11 +215,9 @@ def of_atom(node: Any, kind: str, hidden: bool = False) -> str:
     if _cvxpy.is_linear(node):
         return COMBINES
     if hidden and over_records(node, kind, hidden) and kind in _NORMS:
-        return f"{_NOT_A_SUM}{_INSTEAD['norm']}, or write a sum of absolute values, sum(abs(…))"
+        return f"{IMPOSSIBLE['norm'].text}, or write a sum of absolute values, sum(abs(…))"
     if over_records(node, kind, hidden):
-        return (
-            _SOFT_MAXIMUM if kind == "log_sum_exp" else _NOT_A_SUM + _INSTEAD[_OVER_RECORDS[kind]]
-        )
+        return IMPOSSIBLE[_OVER_RECORDS[kind]].text
     if kind in _NOT_SMOOTH_ATOMS:
         return f"is a loss that is not smooth, and no function of one number a record: {_SMOOTHER}"
     return UNKNOWN + DECLARE
@@ -246,13 +253,11 @@ def stacked(kind: str) -> str:
     )
 
 
-def weights(names: str) -> str:
-    """Reason for private weights outside the square; ``names`` are the arrays'."""
+def divided(names: str) -> str:
+    """Reason for a private divisor; ``names`` are the arrays'."""
     return (
-        f"is weighted by private data ({names}). Put the square roots of the weights inside the "
-        "square, sum_squares(multiply(sqrt_weights, X @ w - y)), and list them in private: they "
-        "are then part of the clipped row. A loss that is no square takes no private weights: "
-        "leave them out. Weights that follow from counts, as of labels, depend on every record"
+        f"is divided by private data ({names}). List the reciprocals and multiply by them, as by "
+        "private weights: sum(multiply(r, square(X @ w - y))), Bounds(row_norm=…, weight=2)"
     )
 
 

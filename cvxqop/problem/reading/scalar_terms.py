@@ -32,7 +32,8 @@ from cvxqop.problem.reading.loss_terms import (
 from cvxqop.problem.reading.public import Stacking, constant_array, is_plain, record_count
 from cvxqop.problem.reading.separable import PUBLIC, SeparableReader, State
 from cvxqop.problem.reading.terms import TermReader
-from cvxqop.problem.reading.weights import Weight
+from cvxqop.problem.reading.weights import Weight, weight_ratio
+from cvxqop.problem.records.pieces import Pieces
 
 __all__ = ["read_opened"]
 
@@ -46,12 +47,13 @@ _OF_A_LENGTH = (
 
 @dataclass(eq=False)
 class _Phi:
-    """weight · Σ_i φ(argument_i): one or several opened nodes with the same argument."""
+    """weight · Σ_i private_i φ(argument_i): one or several opened nodes with the same argument."""
 
     function: Piecewise
     argument: Any
     columns: Columns
     weight: Weight
+    private: Pieces
     written: Any
     mean: bool
     radial: bool = False
@@ -136,7 +138,8 @@ class _Reading:
         mean = self._reader.is_mean(own.factor, base)
         weight = replace(own.factor, value=abs(outer) * weights)
         radial = length is not None
-        return _Phi(function * sign, base, columns, weight, own.written, mean, radial)
+        private = self._affine.read_product(weight.private, own.written)
+        return _Phi(function * sign, base, columns, weight, private, own.written, mean, radial)
 
     def _check_numbers(self) -> None:
         """Refuse arrays of one entry that are listed nowhere: κ would tell a record's number."""
@@ -220,9 +223,10 @@ def _length_of(argument: Any, node: Any) -> Any:
 
 
 def _joins(phi: _Phi, own: _Phi) -> bool:
-    """Whether two have one argument, and weights that are numbers."""
+    """Whether two have one argument, and weights that are numbers, or the same private ones."""
     numbers = np.ndim(phi.weight.value) == 0 == np.ndim(own.weight.value)
     numbers = numbers and not (phi.radial or own.radial)
+    numbers = numbers and weight_ratio(own.private, phi.private) == 1.0
     usable = numbers and 0.0 < float(phi.weight.value) < np.inf
     return usable and line(own.columns, phi.columns) is not None
 
@@ -242,20 +246,23 @@ def _moved(f: Piecewise, a: float, b: float) -> Piecewise:
 
 
 def _folded(own: LinearTerm, found: Sequence[_Phi], affine: AffineReader) -> bool:
-    """Whether a linear term is a public number times the argument of some φ, and is now in it."""
-    if np.ndim(own.weight) or len(own.factors) != 1:
+    """Whether a linear term is a public number times the argument of some φ, with the private
+    weights of φ if it has some, and is now in it."""
+    if np.ndim(own.weight):
         return False
+    *private, argument = own.factors
     for phi in found:
-        alike = record_count(own.factors[0]) == record_count(phi.argument) and not phi.radial
+        alike = record_count(argument) == record_count(phi.argument) and not phi.radial
         if not alike or np.ndim(phi.weight.value):
             continue
         try:
-            found_line = line(affine.read(own.factors[0], own.written), phi.columns)
+            found_line = line(affine.read(argument, own.written), phi.columns)
+            share = weight_ratio(affine.read_product(private, own.written), phi.private)
         except ProblemError:
             return False
         weight = float(phi.weight.value)
-        if found_line is not None and 0.0 < weight < np.inf:
-            slope = Fraction(float(own.weight)) * Fraction(found_line[0]) / Fraction(weight)
+        if found_line is not None and share is not None and 0.0 < weight < np.inf:
+            slope = Fraction(float(own.weight) * share) * Fraction(found_line[0]) / Fraction(weight)
             phi.function = phi.function + Piecewise.argument() * slope
             phi.mean = phi.mean or own.mean
             if own.written is not phi.written:
@@ -278,11 +285,13 @@ def _term(phi: _Phi, reader: TermReader) -> LossTerm:
         reason = _OF_A_LENGTH if phi.radial else f"{found.reason}{refusals.DECLARE}"
         reader.refuse_term(phi.written, reason)
     weight = reader.checked_weight(phi.weight, phi.written)
+    private = phi.weight.private
     if phi.radial:
         count = len(phi.columns)
         loss: Any = found.loss if isinstance(found, Smooth) else None
         if loss is None or loss.derivative(np.zeros(1))[0] != 0.0 or not np.isfinite(loss.slope):
             reader.refuse_term(phi.written, _OF_A_LENGTH)
-        return LossTerm(Radial(count, loss), weight, phi.argument, phi.written, phi.mean)
+        radial = Radial(count, loss)
+        return LossTerm(radial, weight, phi.argument, phi.written, phi.mean, 0.0, private)
     loss = found.loss if isinstance(found, Smooth) else OpenLoss.of(found, 1.0, offset)
-    return LossTerm(loss, weight, phi.argument, phi.written, phi.mean, offset)
+    return LossTerm(loss, weight, phi.argument, phi.written, phi.mean, offset, private)

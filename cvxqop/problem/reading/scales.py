@@ -50,10 +50,23 @@ class ScaleReader:
         left, right = node.args
         return (left, right) if not _cvxpy.has_variables(left) else (right, left)
 
-    def weights(self, constant: Any) -> Array:
-        """A public array with one weight a record."""
-        if self._private.contains(constant):
-            self._refuse_private(constant)
+    def weighted(self, factor: Weight, constant: Any, losses: Any) -> Weight:
+        """``factor`` times an array with one weight for each of the losses, public or private."""
+        if not self._private.contains(constant):
+            return factor.weighted(self._public(constant))
+        if self._private.count_is_private and _axes(constant) != _axes(losses):
+            self._refuse(f"{refusals.BROADCAST}; {refusals.SHAPES}")
+        while _cvxpy.kind(constant) in ("neg", "multiply", "reshape", "transpose", "conj"):
+            kind, scaled = _cvxpy.kind(constant), None
+            if kind == "multiply":
+                scaled = self.scalar_side(constant)
+                if scaled is None:
+                    break
+            number, constant = scaled or (-1.0 if kind == "neg" else 1.0, constant.args[0])
+            factor = factor if number == 1.0 else factor.times(number)
+        return factor.privately(constant)
+
+    def _public(self, constant: Any) -> Array:
         self._one_for_all(constant)
         value = constant_array(constant)
         dense = value.toarray() if _cvxpy.is_sparse(value) else value
@@ -72,7 +85,7 @@ class ScaleReader:
         if scalar is None:
             if _cvxpy.has_variables(bottom):
                 self._refuse("divides by a variable; it is not a sum of losses φ(a'θ + c)")
-            return factor.weighted(1.0 / self.weights(bottom))
+            return factor.weighted(1.0 / self._public(bottom))
         self._one_for_all(inner)
         if scalar == 0.0:
             self._refuse("divides by zero")
@@ -94,5 +107,11 @@ class ScaleReader:
             self._refuse(refusals.PUBLIC_WEIGHTS)
 
     def _refuse_private(self, constant: Any) -> NoReturn:
-        names = " and ".join(self._private.found_in(constant))
-        self._refuse(refusals.weights(names))
+        self._refuse(refusals.divided(" and ".join(self._private.found_in(constant))))
+
+
+def _axes(node: Any) -> int:
+    """Axes of what was broadcast; of one record, CVXPY broadcasts nothing."""
+    while _cvxpy.kind(node) in ("promote", "broadcast"):
+        node = node.args[0]
+    return int(node.ndim)

@@ -22,17 +22,25 @@ from cvxqop.problem.reading.columns import (
     layout_of,
     ratio,
     restricted,
+    shared_row,
 )
 from cvxqop.problem.reading.factors import outer_factor, row_parts
-from cvxqop.problem.reading.linear.labels import read_labels, read_votes
+from cvxqop.problem.reading.linear.labels import (
+    check_targets,
+    read_labels,
+    read_votes,
+    takes_signs,
+)
 from cvxqop.problem.reading.linear.squares import completed, constant_of, numbers_factor
 from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
 from cvxqop.problem.reading.public import record_count
+from cvxqop.problem.reading.weights import ONE_WEIGHT, private_weights, sums_with_factors
+from cvxqop.problem.records.beside import Beside, Labels, Weights
 from cvxqop.problem.records.outputs import OutputRows, Outputs, stacked_numbers
-from cvxqop.problem.records.pieces import Piece, Pieces, times
-from cvxqop.problem.records.rows import AffineRows, Labels
+from cvxqop.problem.records.pieces import LabelLeaf, Piece, Pieces, signs_of, times
+from cvxqop.problem.records.rows import AffineRows
 
-__all__ = ["OWN_VARIABLES", "Assembled", "Group", "shared_row"]
+__all__ = ["OWN_VARIABLES", "Assembled", "Group"]
 
 Text = Callable[[Any], str]
 
@@ -67,6 +75,8 @@ class Assembled:
         they were written.
     products : tuple of Product, optional
         What bounds the row of a linear term that belongs to no loss.
+    sign : LabelLeaf, optional
+        The listed array that multiplies the whole row, and is to be cut to ±1.
     """
 
     rows: AffineRows
@@ -78,6 +88,7 @@ class Assembled:
     labels: tuple[LinearTerm, ...] = ()
     squares: tuple[LinearTerm, ...] = ()
     products: tuple[Product, ...] | None = None
+    sign: LabelLeaf | None = None
 
 
 class Group:
@@ -93,6 +104,7 @@ class Group:
         columns: Columns,
         n: int,
         affine: AffineReader,
+        data: PrivateData,
         text: Text,
     ) -> None:
         self._n, self._affine, self._text = n, affine, text
@@ -109,7 +121,8 @@ class Group:
             if not shared_row(self.base):
                 _refuse(term, text, _ONE_ROW)
             self.row = restricted(self.base[0], self.layout[:, 0])
-        self.terms, self._ratios, self._columns = [term], [sign], [columns]
+        self._data, self._weights = data, list[Weights | None]()
+        self.terms, self._ratios, self._columns = [self._weighed(term)], [sign], [columns]
         self.labels: list[LinearTerm] = []
         self.squares: list[LinearTerm] = []
 
@@ -118,10 +131,21 @@ class Group:
         found = ratio(rows, self.base) if len(rows) == 1 else None
         if found is None:
             return False
-        self.terms.append(term)
+        self.terms.append(self._weighed(term))
         self._ratios.append(found)
         self._columns.append(columns)
         return True
+
+    def _weighed(self, term: LossTerm) -> LossTerm:
+        """The term with its private weights in the units of the listed arrays, which are kept."""
+        pieces = self._affine.read_product(term.private, term.written)
+        if sums_with_factors(pieces):
+            _refuse(term, self._text, ONE_WEIGHT)
+        unit, own = private_weights(pieces)
+        if unit < 0.0:
+            _refuse(term, self._text, "has a negative weight, so that it is not convex")
+        self._weights.append(own if term.private else None)
+        return replace(term, weight=term.weight * unit)
 
     def fits(self, linear: Sequence[LinearTerm]) -> bool:
         """Whether linear terms may be labels of the group."""
@@ -165,62 +189,82 @@ class Group:
 
     @property
     def _square(self) -> int | None:
-        """The place of the first square among the terms."""
+        """The place of the first square among the terms; none where a record has a weight of its
+        own, by which its linear term would be divided."""
+        if any(own is not None for own in self._weights):
+            return None
         return next((j for j, term in enumerate(self.terms) if term.loss.quadratic), None)
 
     def _votes(self, linear: Sequence[LinearTerm]) -> tuple[Columns, float]:
         return read_votes(self.terms[0], self.base, linear, self._affine, self._text)
 
-    def assembled(self, dimension: int, data: PrivateData) -> Assembled:
+    def assembled(self, dimension: int) -> Assembled:
         """Rows, losses and labels."""
         outer = 0.0
         losses: list[tuple[ScalarLoss | Multinomial | Radial, Any]] = []
         numbers = []
         for term, s, columns in zip(self.terms, self._ratios, self._columns, strict=True):
-            outer = max(outer, outer_factor(term.argument, data) / abs(s))
+            outer = max(outer, outer_factor(term.argument, self._data) / abs(s))
             scaled = term.loss.scaled(s) if isinstance(term.loss, ScalarLoss) else term.loss
             losses.append((scaled, term.weight))
             numbers.append(
                 [[replace(p, g=p.g / s) for p in own.values() if is_offset(p)] for own in columns]
             )
         terms: list[LossTerm | LinearTerm] = list(self.terms)
-        moved = self._complete(numbers, losses, terms, outer, data)
-        row, outputs = list(self.row.values()), None
+        moved = self._complete(numbers, losses, terms, outer)
+        row, outputs, sign = list(self.row.values()), None, self._sign()
         if self.layout is None:
             labels = self._labels(self.labels) if self.labels else None
             offsets = [own for (own,) in numbers]
-            rows = AffineRows(row, offsets, self._n, dimension, labels)
+            beside = Beside(labels, tuple(self._weights))
+            rows = AffineRows(row, offsets, self._n, dimension, beside)
         else:
             labelled = isinstance(self.terms[0].loss, Multinomial)
             own = self._probabilities(numbers[0]) if labelled else numbers[0]
             outputs = Outputs(self.layout, labelled)
             shape = (len(self.layout), outputs.count)
             rows = OutputRows(row, stacked_numbers(own), self._n, *shape)
+        bounded = row if sign is None else [piece.with_label(sign) for piece in row]
+        parts = row_parts(bounded, outer, self._n, rows.dimension)
         return Assembled(
             rows,
             tuple(losses),
-            replace(row_parts(row, outer, self._n, rows.dimension), offset_factor=moved),
+            replace(parts, offset_factor=moved),
             outputs,
             tuple(self.base[0].values()),
             tuple(terms),
             tuple(self.labels),
             () if len(terms) > len(self.terms) else tuple(self.squares),
+            sign=sign,
         )
 
-    def _complete(
-        self, numbers: Any, losses: Any, terms: Any, outer: float, data: PrivateData
-    ) -> float:
+    def _sign(self) -> LabelLeaf | None:
+        """The labels ±1 that a whole row is multiplied with, a public part of it included."""
+        leaves = [] if self.layout is not None else signs_of(self.row.values())
+        pairs = list(zip(self.terms, self._columns, strict=True))
+        if len(leaves) != 1 or leaves[0].is_label or not all(takes_signs(*own) for own in pairs):
+            return None
+        (leaf,) = leaves
+        label = LabelLeaf(leaf.array, leaf.key, leaf.private, leaf.name)
+        if not any(piece.with_label(label).label_only for piece in self.row.values()):
+            return None
+        for own in pairs:
+            check_targets(*own, label, self._text)
+        return label
+
+    def _complete(self, numbers: Any, losses: Any, terms: Any, outer: float) -> float:
         """Complete the squares; returns the public factor around the numbers that make offsets."""
         found = self._completed(self.squares) if self.squares else None
         if found is None or self._square is None:
             return outer
-        offsets = data.dropped or any(map(any, numbers))
+        offsets = self._data.dropped or any(map(any, numbers))
         constant = constant_of(found[0]) if self.layout is None else None
         if constant is not None:
             weight = losses[self._square][1]
             slope = constant * self.terms[self._square].loss.curvature
             losses.append((linear.scaled(slope * self._ratios[self._square] ** 2), weight))
             numbers.append([[]])
+            self._weights.append(None)
             first, *others = self.squares
             terms.append(replace(first, written=sum((o.written for o in others), first.written)))
             return outer
@@ -245,15 +289,6 @@ class Group:
         if abs(weight - 1.0) > TOLERANCE:
             _refuse(term, self._text, "has not the weight that its labels have")
         return [list(column.values()) for column in columns]
-
-
-def shared_row(rows: Columns) -> bool:
-    """Whether outputs have variables of their own, and the same row on them."""
-    layout = layout_of(rows)
-    if layout is None:
-        return False
-    first, *others = map(restricted, rows, layout.T)
-    return all(abs((ratio([own], [first]) or 0.0) - 1.0) <= TOLERANCE for own in others)
 
 
 def _refuse(term: LossTerm | LinearTerm, text: Text, reason: str) -> NoReturn:

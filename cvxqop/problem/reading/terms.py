@@ -83,7 +83,7 @@ class TermReader:
 
     def _split_term(self, node: Any, factor: Weight) -> None:
         """One summand of the objective; again with everything left open, if something is."""
-        lists: tuple[list[Any], ...] = (self.terms, self.linear, self.scales, self.opened)
+        lists: list[list[Any]] = [self.terms, self.linear, self.scales, self.opened, self.rest]
         before, opened = [len(one) for one in lists], len(self.opened)
         self._split(node, factor, node)
         if len(self.opened) > opened and len(self.terms) > before[0] and not self._opening:
@@ -97,15 +97,19 @@ class TermReader:
         """One term Σ_i φ(e_i), or a sum of several under one ``sum``."""
         if kind == "quad_over_lin" and node.axis is None:
             over = factor.over(self._scales.positive(node.args[1]))
-            self._known(squared, over, node.args[0], node, factor)
+            self._square(node.args[0], over, node, factor)
         elif kind == "power" and _cvxpy.exponent(node) == 2 and _cvxpy.is_euclidean(node.args[0]):
-            self._known(squared, factor, node.args[0].args[0], node)
+            self._square(node.args[0].args[0], factor, node)
         elif kind == "sum" and (node.axis is None or node.size == 1):
             self._elementwise(node.args[0], factor)
         elif kind == "glm_loss":
             self._add(node.loss, factor, node)
         elif kind == "matmul":
             self._weighted_sum(node, factor)
+        elif kind == "quad_form" and _cvxpy.kind(node.args[1]) == "diag":
+            vector, (weights,) = node.args[0], node.args[1].args
+            own = self._scales.weighted(factor, weights, weights)
+            self._known(squared, own, vector, node)
         elif node.size == 1 and kind in ("power", "huber", "logistic"):
             if node.ndim and self._private.count_is_private:
                 raise ProblemError(refusals.ARRAY)  # it would be of more records
@@ -135,22 +139,11 @@ class TermReader:
             scalar, other = self._scales.scalar_side(node) or (0.0, None)
             self._elementwise(other, factor.times(scalar))
         elif kind == "multiply" and not all(map(_cvxpy.has_variables, node.args)):
-            constant, other = self._scales.constant_side(node)
-            self._elementwise(other, factor.weighted(self._scales.weights(constant)))
+            self._weighted(*self._scales.constant_side(node), factor)
         elif kind == "divide":
             self._elementwise(node.args[0], self._scales.divide(node, factor))
         elif kind == "power" and _cvxpy.exponent(node) == 2:
-            inner = _cvxpy.kind(node.args[0])
-            if inner == "abs":
-                self._known(squared, factor, node.args[0].args[0], node)
-            elif inner == "maximum":
-                part = self._positive_part(node.args[0])
-                if part is None:
-                    self._open(node, factor, "maximum", node.args[0])
-                else:
-                    self._known(squared_hinge, factor, part, node)
-            else:
-                self._known(squared, factor, node.args[0], node)
+            self._square(node.args[0], factor, node)
         elif kind == "huber":
             self._known(huber(self._scales.positive(node.M)), factor, node.args[0], node)
         elif kind == "logistic":
@@ -159,6 +152,17 @@ class TermReader:
             self._add(Multinomial(int(node.args[0].shape[1])), factor, node.args[0])
         else:
             self._open(node, factor, kind)
+
+    def _square(self, inner: Any, factor: Weight, node: Any, around: Weight | None = None) -> None:
+        """Σ of the squares of the entries of ``inner``."""
+        part = self._positive_part(inner) if _cvxpy.kind(inner) == "maximum" else None
+        if part is not None:
+            self._known(squared_hinge, factor, part, node, around)
+        elif _cvxpy.kind(inner) == "maximum":
+            self._open(node, around or factor, "maximum", inner)
+        else:
+            inner = inner.args[0] if _cvxpy.kind(inner) == "abs" else inner
+            self._known(squared, factor, inner, node, around)
 
     def _known(
         self,
@@ -199,7 +203,8 @@ class TermReader:
             argument = argument.args[0]
         mean = self.is_mean(factor, argument)
         self.scales += factor.scales
-        self.terms.append(LossTerm(loss, weight, argument, self._written, mean))
+        own = LossTerm(loss, weight, argument, self._written, mean, private=factor.private)
+        self.terms.append(own)
 
     def checked_weight(self, factor: Weight, written: Any) -> float | Array:
         """The weight of a term.
@@ -225,7 +230,8 @@ class TermReader:
     def _add_linear(self, factor: Weight, factors: tuple[Any, ...]) -> None:
         mean = self.is_mean(factor, factors[0])
         self.scales += factor.scales
-        self.linear.append(LinearTerm(factor.simplified(), factors, self._written, mean))
+        whole = (*factor.private, *factors)
+        self.linear.append(LinearTerm(factor.simplified(), whole, self._written, mean))
 
     def is_mean(self, factor: Weight, argument: Any) -> bool:
         """Whether the weight holds 1/n; where n is private, no number is compared with it."""
@@ -235,13 +241,16 @@ class TermReader:
         counts += [argument.size] if argument.ndim == 2 else []
         return any(n is not None and factor.depends_on(n) for n in counts)
 
+    def _weighted(self, constant: Any, other: Any, factor: Weight) -> None:
+        self._elementwise(other, self._scales.weighted(factor, constant, other))
+
     def _weighted_sum(self, node: Any, factor: Weight) -> None:
         """weights @ (…): a public vector times one entry a record."""
         left, right = node.args
         constant, other = self._scales.constant_side(node)
         if left.size == right.size and node.size == 1 and not _cvxpy.has_variables(constant):
             if not _cvxpy.is_linear(other):
-                self._elementwise(other, factor.weighted(self._scales.weights(constant)))
+                self._weighted(constant, other, factor)
                 return
             if _cvxpy.has_variables(other):
                 self._add_linear(factor, (constant, other))
@@ -250,17 +259,11 @@ class TermReader:
 
     def _positive_part(self, node: Any) -> Any:
         """e of max(e, 0); None of any other maximum."""
-        inner = [argument for argument in node.args if _cvxpy.has_variables(argument)]
-        zeros = [
-            argument
-            for argument in node.args
-            if not self._private.contains(argument)
-            and not _cvxpy.has_variables(argument)
-            and not np.any(constant_array(argument))
-        ]
-        if len(inner) != 1 or len(zeros) != len(node.args) - 1:
+        inner = [own for own in node.args if _cvxpy.has_variables(own)]
+        others = [own for own in node.args if not _cvxpy.has_variables(own)]
+        if len(inner) != 1 or any(map(self._private.contains, others)):
             return None
-        return inner[0]
+        return None if any(np.any(constant_array(own)) for own in others) else inner[0]
 
     def _refuse_shape(self, node: Any) -> NoReturn:
         shapes = f" from shape {tuple(node.args[0].shape)} to {tuple(node.shape)}"

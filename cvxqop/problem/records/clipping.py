@@ -20,8 +20,9 @@ import scipy.sparse as sp
 
 from cvxqop._blocks import canonical, is_sparse, row_squares, scale_rows
 from cvxqop.errors import OptionError, ProblemError
+from cvxqop.problem.records.beside import Beside, Labels
 from cvxqop.problem.records.pieces import Leaf
-from cvxqop.problem.records.rows import Labels, Rows
+from cvxqop.problem.records.rows import Rows
 from cvxqop.problem.records.sums import Summed
 
 __all__ = ["ClippedRows", "erase"]
@@ -70,7 +71,7 @@ class ClippedRows(Summed):
             reach = offset + row_norm * float(np.linalg.norm(self._anchor))
             self._offset = max(0.0, offset - slack * reach)
         self._raise = nonfinite == "raise"
-        self.labels, self.sparse = rows.labels, rows.sparse
+        self.beside, self.sparse = rows.beside, rows.sparse
 
     @property
     def edges(self) -> Array | None:
@@ -86,7 +87,7 @@ class ClippedRows(Summed):
         """The records start…stop, in other arrays, clipped to the same bounds."""
         rows = copy(self)
         rows._rows = self._rows.over(arrays, start, stop)
-        rows.n, rows.labels, rows.sparse = rows._rows.n, rows._rows.labels, rows._rows.sparse
+        rows.n, rows.beside, rows.sparse = rows._rows.n, rows._rows.beside, rows._rows.sparse
         return rows
 
     def take(self, start: int, stop: int) -> tuple[Any, Array]:
@@ -101,10 +102,10 @@ class ClippedRows(Summed):
         if is_sparse(A):
             A = canonical(A)
         squares = row_squares(A)
-        labels = None if self.labels is None else self.labels.take(start, stop)
+        beside = [own.take(start, stop) for own in self.beside.numbers]
         # One pass flags what is not finite; overflow of finite numbers is told apart below.
         with np.errstate(over="ignore", invalid="ignore"):
-            suspect = squares.sum() + C.sum() + (0.0 if labels is None else labels.sum())
+            suspect = squares.sum() + C.sum() + sum(own.sum() for own in beside)
         if not np.isfinite(suspect):
             A, C = self._repair(A, C, start, stop)
             squares = row_squares(A)
@@ -120,22 +121,19 @@ class ClippedRows(Summed):
         if self._raise:
             self.sum(_nothing)
 
-    def cut_labels(self, start: int, stop: int) -> Array:
-        """q of the records start…stop, cut to its interval; zeros where there is no linear part."""
-        if self.labels is None:
-            return np.zeros(stop - start)
-        # Infinity from finite labels is cut as well; NaN belongs to a row of zeros.
-        q = np.clip(self.labels.take(start, stop), self.labels.low, self.labels.high)
-        return np.where(np.isnan(q), 0.0, q)
+    @property
+    def labels(self) -> Labels | None:
+        """The linear part of the loss, if any."""
+        return self.beside.labels
 
     def _repair(self, A: Any, C: Array, start: int, stop: int) -> tuple[Any, Array]:
         """Deal with NaN, infinity and finite records that overflow."""
-        dirty = self._dirty(A, C, self.labels, start, stop)
+        dirty = self._dirty(A, C, self.beside, start, stop)
         if dirty.any():
             tamed = self._rows.tamed()
             tame_A, tame_C = tamed.take(start, stop)
             tame_A = canonical(tame_A) if is_sparse(tame_A) else tame_A
-            lost = self._dirty(tame_A, tame_C, tamed.labels, start, stop)
+            lost = self._dirty(tame_A, tame_C, tamed.beside, start, stop)
             if lost.any() and self._raise:
                 raise ProblemError(
                     "The private data contain NaN or infinite entries. Remove or fill such records "
@@ -152,13 +150,11 @@ class ClippedRows(Summed):
         return A, C
 
     @staticmethod
-    def _dirty(
-        A: Any, C: Array, labels: Labels | None, start: int, stop: int
-    ) -> npt.NDArray[np.bool_]:
+    def _dirty(A: Any, C: Array, beside: Beside, start: int, stop: int) -> npt.NDArray[np.bool_]:
         """Records with an entry that is not finite."""
         clean = _finite_rows(A) & np.isfinite(C).all(axis=1)
-        if labels is not None:
-            clean &= np.isfinite(labels.take(start, stop))
+        for own in beside.numbers:
+            clean &= np.isfinite(own.take(start, stop))
         return np.asarray(~clean)
 
     def _scaled(self, C: Array, factor: Array) -> Array:

@@ -30,7 +30,7 @@ class CutRows(Summed):
     rows : ClippedRows
         The records.
     weights : sequence of J numbers or arrays (n,)
-        Public weights w_j ≥ 0 of the losses.
+        Public weights w_j ≥ 0 of the losses; the rows know the private ones.
     clip : float or None
         ζ, the largest norm of the gradient of a record; None leaves gradients alone (s = ∞).
     shares : Leaf, optional
@@ -69,10 +69,12 @@ class CutRows(Summed):
         """Rows (b, D) and columns c, w, q, s (b, 2J + 2) of the records start…stop."""
         A, C = self._rows.take(start, stop)
         columns = np.empty((stop - start, 2 * self.terms + 2))
+        own, labels = self._rows.beside.cut(start, stop, self.terms)
         columns[:, : self.terms] = C
-        for j, weight in enumerate(self._weights, self.terms):
-            columns[:, j] = np.asarray(weight)[start:stop] if np.ndim(weight) else weight
-        columns[:, -2] = self._rows.cut_labels(start, stop)
+        for j, weight in enumerate(self._weights):
+            public = np.asarray(weight)[start:stop] if np.ndim(weight) else weight
+            columns[:, self.terms + j] = public * own[:, j]
+        columns[:, -2] = labels
         columns[:, -1] = np.inf
         if self._clip is not None:
             # s ‖a‖ ≤ ζ whatever the rounding of the norm.

@@ -9,6 +9,7 @@ with one piece for each *signature* (columns, array).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -30,6 +31,7 @@ __all__ = [
     "ZeroOneLeaf",
     "linear_part",
     "product",
+    "signs_of",
     "times",
     "total",
 ]
@@ -185,6 +187,13 @@ class Piece:
         columns = tuple(replace(c, leaf=_tame(c.leaf)) for c in self.columns)
         return replace(self, columns=columns, matrix=self.matrix and _tame(self.matrix))
 
+    def with_label(self, label: LabelLeaf) -> Piece:
+        """The piece with ``label`` in the place of the leaf of its key."""
+        columns = tuple(
+            replace(c, leaf=label) if c.leaf.key == label.key else c for c in self.columns
+        )
+        return replace(self, columns=columns)
+
     def over(self, arrays: Mapping[Any, Any]) -> Piece:
         """The piece with other arrays behind its leaves, by their keys."""
         columns = tuple(replace(c, leaf=c.leaf.over(arrays)) for c in self.columns)
@@ -197,6 +206,15 @@ class Piece:
             entries = column.take(start, stop)
             product = entries if product is None else product * entries
         return product
+
+    def constants(self, start: int, stop: int) -> Array | float:
+        """Π columns · (z_i' or 1) · g."""
+        scale = self.scale(start, stop)
+        if self.matrix is None:
+            constant = float(self.g[0])
+            return constant if scale is None else scale if constant == 1.0 else scale * constant
+        product = np.asarray(self.matrix.take(start, stop) @ self.g).reshape(-1)
+        return product if scale is None else scale * product
 
 
 Pieces = dict[Signature, Piece]
@@ -250,3 +268,19 @@ def _as_columns(piece: Piece) -> tuple[tuple[Column, ...], float]:
     if piece.matrix is None:
         return piece.columns, float(piece.g[0])
     return (*piece.columns, Column(piece.matrix, piece.g)), 1.0
+
+
+def signs_of(row: Iterable[Piece]) -> list[Leaf]:
+    """The listed arrays that multiply a whole row, such as y of multiply(y, X @ w + b), outermost
+    first."""
+    found: list[Leaf] = []
+    for number, piece in enumerate(row):
+        keys = Counter(leaf.key for leaf in piece.leaves)
+        own = [
+            column.leaf
+            for column in piece.columns
+            if column.leaf.private and column.leaf.width == 1 and keys[column.leaf.key] == 1
+        ]
+        known = {leaf.key for leaf in own}
+        found = own if number == 0 else [leaf for leaf in found if leaf.key in known]
+    return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,11 +10,12 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from cvxqop._blocks import canonical, is_sparse, scale_rows
-from cvxqop.problem.records.pieces import Leaf, Piece
+from cvxqop.problem.records.beside import Beside, Labels
+from cvxqop.problem.records.pieces import LabelLeaf, Leaf, Piece
 from cvxqop.problem.records.right import Right
 from cvxqop.problem.records.sums import Summed
 
-__all__ = ["AffineRows", "ArrayRows", "Labels", "Rows"]
+__all__ = ["AffineRows", "ArrayRows", "Rows"]
 
 Array = npt.NDArray[np.float64]
 
@@ -36,8 +36,8 @@ class Rows(Protocol):
         """J, the number of losses that share the row."""
 
     @property
-    def labels(self) -> Labels | None:
-        """The linear part of the loss, if any."""
+    def beside(self) -> Beside:
+        """Labels and weights."""
 
     def take(self, start: int, stop: int) -> tuple[Any, Array]:
         """Rows A (stop − start, D), an ndarray or a CSR array, and offsets C (stop − start, J)."""
@@ -54,43 +54,14 @@ class Rows(Protocol):
     def leaves(self) -> list[Leaf]:
         """Every array that is read, once each."""
 
+    def with_label(self, label: LabelLeaf) -> Rows:
+        """The same rows, in which an array is read as labels."""
+
     def over(self, arrays: Mapping[Any, Any], start: int, stop: int) -> Rows:
         """The records start…stop, in other arrays, which hold these records alone."""
 
     def tamed(self) -> Rows:
         """Rows from entries so small that finite records have finite rows."""
-
-
-@dataclass(frozen=True, eq=False)
-class Labels:
-    """Numbers q_i, one a record, for a loss φ(t_i) + q_i t_i; q_i belongs into [low, high].
-
-    Cut to that interval, every slope φ' + q of a logistic loss stays within the range of slopes of
-    φ itself. For other losses the interval is ±``unit`` times a public bound, once that is known,
-    and |q| adds to the slopes.
-    """
-
-    pieces: tuple[Piece, ...]
-    low: float
-    high: float
-    unit: float = 0.0
-
-    @property
-    def slope(self) -> float:
-        """What q adds to the largest |φ'|."""
-        return max(-self.low, self.high) if self.unit else 0.0
-
-    def bounded(self, bound: float) -> Labels:
-        """q cut to ±unit · bound."""
-        return replace(self, low=-self.unit * bound, high=self.unit * bound)
-
-    def take(self, start: int, stop: int) -> Array:
-        """q of the records start…stop, not cut."""
-        q = np.zeros(stop - start)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for piece in self.pieces:
-                q += _times(piece, start, stop)
-        return q
 
 
 class AffineRows(Summed):
@@ -104,8 +75,8 @@ class AffineRows(Summed):
         For each of the J losses, the pieces whose g make its offset.
     n, dimension : int
         Number of records, length of θ.
-    labels : Labels, optional
-        Linear part q_i (a_i'θ + c_i) of the loss.
+    beside : Beside
+        Labels and weights.
     """
 
     def __init__(
@@ -114,9 +85,9 @@ class AffineRows(Summed):
         offsets: Sequence[Sequence[Piece]],
         n: int,
         dimension: int,
-        labels: Labels | None = None,
+        beside: Beside | None = None,
     ) -> None:
-        self.labels = labels
+        self.beside = beside or Beside()
         self.n, self.dimension, self.terms = n, dimension, len(offsets)
         self._linear, self._offsets = tuple(linear), tuple(tuple(pieces) for pieces in offsets)
         self.sparse = any(piece.matrix is not None and piece.matrix.sparse for piece in linear)
@@ -132,6 +103,11 @@ class AffineRows(Summed):
         return any(self._offsets)
 
     @property
+    def labels(self) -> Labels | None:
+        """The linear part of the loss, if any."""
+        return self.beside.labels
+
+    @property
     def pieces(self) -> tuple[Piece, ...]:
         """The pieces of the row."""
         return self._linear
@@ -140,7 +116,7 @@ class AffineRows(Summed):
     def leaves(self) -> list[Leaf]:
         """Every array that rows or offsets read, once each."""
         pieces = [*self._linear, *(piece for group in self._offsets for piece in group)]
-        pieces += self.labels.pieces if self.labels else ()
+        pieces += (piece for own in self.beside.numbers for piece in own.pieces)
         return list(dict.fromkeys(leaf for piece in pieces for leaf in piece.leaves))
 
     @property
@@ -164,22 +140,25 @@ class AffineRows(Summed):
 
     def _made(self, change: Callable[[Piece], Piece], n: int) -> AffineRows:
         """n records of changed pieces."""
-        labels = self.labels
-        if labels is not None:
-            labels = replace(labels, pieces=tuple(map(change, labels.pieces)))
         linear = list(map(change, self._linear))
         offsets = [list(map(change, group)) for group in self._offsets]
-        return AffineRows(linear, offsets, n, self.dimension, labels)
+        return AffineRows(linear, offsets, n, self.dimension, self.beside.made(change))
 
-    def with_labels(self, labels: Labels) -> AffineRows:
-        """The same rows with other labels."""
-        return AffineRows(self._linear, self._offsets, self.n, self.dimension, labels)
+    def with_label(self, label: LabelLeaf) -> AffineRows:
+        """The same rows with ``label`` in the place of the leaf of its key."""
+        linear = [piece.with_label(label) for piece in self._linear]
+        offsets = [[piece.with_label(label) for piece in group] for group in self._offsets]
+        return AffineRows(linear, offsets, self.n, self.dimension, self.beside)
+
+    def with_beside(self, beside: Beside) -> AffineRows:
+        """The same rows with other labels and weights."""
+        return AffineRows(self._linear, self._offsets, self.n, self.dimension, beside)
 
     def _constants(self, start: int, stop: int) -> Array:
         C = np.zeros((stop - start, self.terms))
         for j, group in enumerate(self._offsets):
             for piece in group:
-                C[:, j] += _times(piece, start, stop)
+                C[:, j] += piece.constants(start, stop)
         return C
 
     def _rows(self, start: int, stop: int) -> Any:
@@ -225,7 +204,7 @@ class ArrayRows(Summed):
         self._C = C
         self.n, self.dimension = (int(side) for side in A.shape)
         self.terms = int(C.shape[1])
-        self.labels: Labels | None = None
+        self.beside = Beside()
         self.sparse = bool(is_sparse(A))
 
     def tamed(self) -> ArrayRows:
@@ -238,13 +217,3 @@ class ArrayRows(Summed):
         if not self.sparse:
             A = np.ascontiguousarray(A, dtype=np.float64)
         return A, np.ascontiguousarray(self._C[start:stop], dtype=np.float64)
-
-
-def _times(piece: Piece, start: int, stop: int) -> Array | float:
-    """Π columns · (z_i' or 1) · g."""
-    scale = piece.scale(start, stop)
-    if piece.matrix is None:
-        constant = float(piece.g[0])
-        return constant if scale is None else scale if constant == 1.0 else scale * constant
-    product = np.asarray(piece.matrix.take(start, stop) @ piece.g).reshape(-1)
-    return product if scale is None else scale * product

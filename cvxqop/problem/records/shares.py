@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from cvxqop._blocks import is_sparse, scale_rows
 from cvxqop.problem.records.clipping import erase
 from cvxqop.problem.records.pieces import Leaf
-from cvxqop.problem.records.rows import Labels, Rows
+from cvxqop.problem.records.rows import Rows
 from cvxqop.problem.records.sums import Summed
 
 __all__ = ["KeptRows", "SharedRows", "WeightedRows"]
@@ -35,10 +34,7 @@ class KeptRows(Summed):
         self._rows, self._shares = rows, shares
         self.n, self.dimension, self.terms = rows.n, rows.dimension, rows.terms
         self.sparse = rows.sparse
-        labels = rows.labels
-        self.labels = labels and _KeptLabels(
-            labels.pieces, labels.low, labels.high, labels.unit, shares=shares
-        )
+        self.beside = rows.beside.kept(shares)
 
     @property
     def edges(self) -> Array | None:
@@ -102,25 +98,49 @@ class SharedRows(Summed):
         return (scale_rows(A, roots[:, 0]) if is_sparse(A) else A * roots), C * roots
 
 
-class WeightedRows(SharedRows):
-    """Clipped rows with the share as a last number of each record."""
+class WeightedRows(Summed):
+    """Clipped rows with labels, and a last number of each record: its share, times the weight of
+    its class.
+
+    Parameters
+    ----------
+    rows : Summed
+        Rows (n, p) and labels (n, k).
+    shares : Leaf, optional
+        (n, 1), between 0 and 1.
+    classes : tuple of float
+        k weights between 0 and 1, or none.
+    """
+
+    def __init__(self, rows: Summed, shares: Leaf | None, classes: tuple[float, ...] = ()) -> None:
+        self._rows, self._shares, self._classes = rows, shares, classes
+        self.n, self.dimension, self.terms = rows.n, rows.dimension, rows.terms
+        self.sparse = rows.sparse
+
+    @property
+    def edges(self) -> Array | None:
+        """Those of the rows."""
+        return self._rows.edges
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """Every array that is read."""
+        return [*self._rows.leaves, *([self._shares] if self._shares else [])]
+
+    def over(self, arrays: Mapping[Any, Any], start: int, stop: int) -> WeightedRows:
+        """The records start…stop, in other arrays, with their shares."""
+        shares = self._shares and self._shares.over(arrays)
+        return WeightedRows(self._rows.over(arrays, start, stop), shares, self._classes)
 
     def take(self, start: int, stop: int) -> tuple[Any, Array]:
-        """Rows, and numbers followed by the share."""
+        """Rows, and numbers followed by the weight."""
         A, C = self._rows.take(start, stop)
-        return A, np.column_stack([C, self._shares.take(start, stop)])
-
-
-@dataclass(frozen=True, eq=False)
-class _KeptLabels(Labels):
-    """Labels with zeros for rows that do not count."""
-
-    shares: Leaf = field(kw_only=True)
-
-    def take(self, start: int, stop: int) -> Array:
-        """q of the records start…stop, not cut."""
-        q = super().take(start, stop)
-        return np.where(_lost(self.shares, start, stop), 0.0, q)
+        weights = np.ones(stop - start)
+        if self._classes:
+            weights = np.array(self._classes)[np.argmax(C, axis=1)]
+        if self._shares is not None:
+            weights = weights * self._shares.take(start, stop)[:, 0]
+        return A, np.column_stack([C, weights])
 
 
 def _lost(shares: Leaf, start: int, stop: int) -> npt.NDArray[np.bool_]:

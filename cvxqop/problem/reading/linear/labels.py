@@ -16,10 +16,11 @@ import scipy.sparse as sp
 
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
-from cvxqop.problem.losses.scalar import logistic, squared_hinge
+from cvxqop.problem.losses.scalar import ScalarLoss, logistic, squared_hinge
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading.affine import AffineReader
 from cvxqop.problem.reading.columns import (
+    CONSTANT,
     TOLERANCE,
     Columns,
     is_offset,
@@ -27,10 +28,19 @@ from cvxqop.problem.reading.columns import (
     ratio,
 )
 from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
-from cvxqop.problem.records.pieces import Column, Piece, Pieces, linear_part, product, times, total
-from cvxqop.problem.records.rows import Labels
+from cvxqop.problem.records.beside import Labels
+from cvxqop.problem.records.pieces import (
+    Column,
+    Leaf,
+    Piece,
+    Pieces,
+    linear_part,
+    product,
+    times,
+    total,
+)
 
-__all__ = ["check_signs", "divided", "read_labels", "read_votes"]
+__all__ = ["check_signs", "check_targets", "divided", "read_labels", "read_votes", "takes_signs"]
 
 Text = Callable[[Any], str]
 
@@ -76,6 +86,45 @@ def _has_rows(node: Any) -> bool:
     return _cvxpy.has_variables(node) and any(arrays)
 
 
+def takes_signs(term: LossTerm, columns: Columns) -> bool:
+    """Whether what multiplies the whole row of a loss is a label, ±1, and no weight.
+
+    It is in logistic losses, and where there is a public number beside it, as in 1 − y t. Other
+    losses φ(s t) may have a weight s inside them: those with φ(s t) = s^p φ(t), and even ones.
+    Private targets decide nothing: CVXPY leaves one of zeros out.
+    """
+    (own,) = columns
+    if term.loss is logistic or term.centre or (CONSTANT in own and np.any(own[CONSTANT].g)):
+        return True
+    return isinstance(term.loss, ScalarLoss) and not (term.loss.even or _homogeneous(term.loss))
+
+
+def check_targets(term: LossTerm, columns: Columns, sign: Leaf, text: Text) -> None:
+    """Refuse a target that labels multiply, for then they may be a scale of the record.
+
+    Raises
+    ------
+    ProblemError
+        There is one, and the loss is not logistic.
+    """
+    (own,) = columns
+    targets = [piece for piece in own.values() if is_offset(piece) and not np.any(piece.G.data)]
+    if term.loss is not logistic and any(sign.key == one.key for p in targets for one in p.leaves):
+        raise ProblemError(
+            f"The private term {text(term.written)} multiplies by {sign.name} a target as well as "
+            "the row and the 1 of an intercept, so that it may be a scale and not a label. List "
+            "the products: (s X) @ w + s b - (s y), computed in NumPy."
+        ) from None
+
+
+def _homogeneous(loss: ScalarLoss) -> bool:
+    """Whether φ(s t) = s^p φ(t) for s > 0, tried at a few points."""
+    with np.errstate(all="ignore"):
+        values = loss.value(np.array([[1.0, 2.0, 4.0], [-1.0, -2.0, -4.0]]))
+    first, second, third = values.T
+    return bool(np.allclose(first * third, second * second, rtol=1e-6, atol=1e-12))
+
+
 def read_labels(
     base: Pieces,
     terms: Sequence[LossTerm],
@@ -107,11 +156,15 @@ def read_labels(
             "both must have the same row",
         )
     if terms[j].loss is not logistic:
+        if list(found) == [CONSTANT]:  # a public number, beside a loss with private weights
+            size = abs(float(found[CONSTANT].g[0]))
+            return Labels(tuple(found.values()), -size, size, 1.0)
         unit = abs(float(weight) * ratios[j])
         return Labels(tuple(found.values()), -np.inf, np.inf, unit)
     # The slope of φ(s t) has its values between 0 and s times that of φ at one end.
     end = float(weight) * ratios[j] * logistic.slope
-    return Labels(tuple(found.values()), min(0.0, -end), max(0.0, -end))
+    weighted = j if terms[j].private else None
+    return Labels(tuple(found.values()), min(0.0, -end), max(0.0, -end), weighted=weighted)
 
 
 def read_votes(

@@ -1,0 +1,1 @@
+"""A problem in its plain spelling: other ways to write the same terms are brought to one."""
