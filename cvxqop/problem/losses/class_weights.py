@@ -16,10 +16,11 @@ import scipy.sparse as sp
 from cvxqop.errors import OptionError
 from cvxqop.problem.erm import ERM
 from cvxqop.problem.losses.gradient_term import GradientTerm
+from cvxqop.problem.losses.margin_term import MarginTerm
 from cvxqop.problem.losses.output_terms import LabelledTerm
 from cvxqop.problem.losses.recognised import RecognisedLoss
 from cvxqop.problem.losses.scalar import logistic
-from cvxqop.problem.losses.terms import MarginTerm, Term
+from cvxqop.problem.losses.terms import Term
 from cvxqop.problem.records.beside import ClassWeights
 from cvxqop.problem.records.pieces import Column, Leaf, Piece, ZeroOneLeaf, signs_of
 

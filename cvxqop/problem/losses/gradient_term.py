@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from cvxqop.errors import ProblemError
 from cvxqop.problem.bounds import Bounds
-from cvxqop.problem.losses.terms import MarginTerm
+from cvxqop.problem.losses.margin_term import MarginTerm
 from cvxqop.problem.parts import Constants, Product
 
 __all__ = ["GradientTerm"]

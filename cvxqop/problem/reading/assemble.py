@@ -14,7 +14,7 @@ from cvxqop.problem.losses.multinomial import Multinomial
 from cvxqop.problem.losses.radial import Radial
 from cvxqop.problem.losses.scalar import linear
 from cvxqop.problem.private.data import PrivateData
-from cvxqop.problem.reading import checks
+from cvxqop.problem.reading import checks, refusals
 from cvxqop.problem.reading.affine import AffineReader
 from cvxqop.problem.reading.columns import (
     Columns,
@@ -27,7 +27,7 @@ from cvxqop.problem.reading.factors import row_parts
 from cvxqop.problem.reading.linear.alone import products_of, row_of
 from cvxqop.problem.reading.linear.labels import check_signs
 from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
-from cvxqop.problem.reading.public import Stacking, outputs_of
+from cvxqop.problem.reading.public import Stacking, outputs_of, records_of
 from cvxqop.problem.reading.sharing import OWN_VARIABLES, Assembled, Group
 from cvxqop.problem.reading.terms import TermReader
 from cvxqop.problem.records.rows import AffineRows
@@ -67,8 +67,9 @@ def assemble(
             if not any(group.takes(own, rows, part) for group in groups):
                 groups.append(Group(own, rows, part, n, affine, data, text))
     _check_covered(groups, stacking, text)
+    written = [own.written for own in (*reader.terms, *reader.linear)]
     alone = [
-        _alone(own, affine, n, stacking.dimension, data, text)
+        _alone(own, affine, (n, written[0]), stacking.dimension, data, text)
         for own in _unassigned(reader.linear, groups, data, text)
     ]
     return [*(group.assembled(stacking.dimension) for group in groups), *alone]
@@ -158,9 +159,14 @@ def _apart(own: LinearTerm, takers: Sequence[Group], data: PrivateData) -> bool:
 
 
 def _alone(
-    own: LinearTerm, affine: AffineReader, n: int, dimension: int, data: PrivateData, text: Text
+    own: LinearTerm,
+    affine: AffineReader,
+    known: tuple[int, Any],
+    dimension: int,
+    data: PrivateData,
+    text: Text,
 ) -> Assembled:
-    """A linear term as a loss by itself."""
+    """A linear term as a loss by itself; ``known`` are n and a term that has it."""
     if np.ndim(own.weight):
         _refuse(
             own,
@@ -168,7 +174,12 @@ def _alone(
             "is linear and has public weights, one a record, around it: write them inside, "
             "sum(multiply(weights, X @ w))",
         )
-    checks.check_row(own, n, data, text)
+    n, _ = known
+    counts = [(records_of(factor, data.records), own.written) for factor in own.factors]
+    for factor, (count, _) in zip(own.factors, counts, strict=True):
+        if count is None:
+            _refuse(own, text, refusals.of_shape(factor, data.count_is_private))
+    checks.check_counts([known, *counts], text)
     row = row_of(own, affine, data.records)
     if not row:
         _refuse(own, text, "does not depend on a variable; remove it")

@@ -16,7 +16,7 @@ from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.private.listing import summands
 from cvxqop.problem.reading import refusals
 from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
-from cvxqop.problem.reading.public import constant_array, outputs_of, record_count
+from cvxqop.problem.reading.public import constant_array, outputs_of, record_count, records_of
 from cvxqop.problem.spelling.impossible import IMPOSSIBLE, IN_A_CONSTRAINT, Impossible
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "check_matrices",
     "check_outputs",
     "check_rest",
-    "check_row",
     "check_weights",
     "common_count",
 ]
@@ -103,24 +102,10 @@ def common_count(
     """n, the same for all terms and private weights: the linear terms where there are no others."""
     arguments = [(term.argument, term.written) for term in terms]
     arguments = arguments or [(one, own.written) for own in linear for one in own.factors]
-    counts = [(_count(argument, data), written) for argument, written in arguments]
+    counts = [(records_of(argument, data.records), written) for argument, written in arguments]
     counts += [(record_count(one), term.written) for term in terms for one in term.private]
     check_counts(counts, text)
     return counts[0][0] or 0
-
-
-def check_row(own: LinearTerm, n: int, data: PrivateData, text: Text) -> None:
-    """The factors of a linear term run over the n records."""
-    for factor in own.factors:
-        if _count(factor, data) != n:
-            reason = refusals.of_shape(factor, data.count_is_private)
-            raise ProblemError(f"The private term {text(own.written)} {reason}.")
-
-
-def _count(argument: Any, data: PrivateData) -> int | None:
-    """How many records an argument runs over."""
-    outputs = outputs_of(argument, data.records)
-    return record_count(argument) if outputs is None else data.records
 
 
 def check_outputs(term: LossTerm, data: PrivateData, text: Text) -> None:
@@ -272,12 +257,17 @@ def check_matrices(objective: Any, data: PrivateData, text: Text) -> None:
             continue
         for node in _cvxpy.nodes(term):
             kind = _cvxpy.kind(node)
-            if kind == "quad_form" and data.contains(node.args[1]):
+            if kind == "quad_form" and data.contains(node.args[1]) and not _scales(node, data):
                 _refuse(node, term, IMPOSSIBLE["matrix"].text, text)
             if kind == "quad_form" and data.contains(node.args[0]) and _weighs(node.args[1]):
                 _refuse(node, term, IMPOSSIBLE["quad_form"].text, text)
             if kind in ("add", "multiply") and not data.count_is_private and _grows(node, data):
                 _refuse(node, term, IMPOSSIBLE["per record"].text, text)
+
+
+def _scales(node: Any, data: PrivateData) -> bool:
+    """Whether a quadratic form has private weights, one a record."""
+    return _cvxpy.kind(node.args[1]) == "diag" and data.contains(node.args[0])
 
 
 def _weighs(matrix: Any) -> bool:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from cvxqop.problem.losses.gradient_term import GradientTerm
+from cvxqop.problem.losses.margin_term import MarginTerm
 from cvxqop.problem.losses.open_loss import OpenLoss
 from cvxqop.problem.losses.output_terms import LabelledTerm, RadialTerm, SquaresTerm
 from cvxqop.problem.losses.radial import Radial
-from cvxqop.problem.losses.terms import MarginTerm, Term
+from cvxqop.problem.losses.terms import Term
 from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.reading import refusals
 from cvxqop.problem.reading.loss_terms import LossTerm
