@@ -67,7 +67,7 @@ def assemble(
             if not any(group.takes(own, rows, part) for group in groups):
                 groups.append(Group(own, rows, part, n, affine, data, text))
     _check_covered(groups, stacking, text)
-    written = [own.written for own in (*reader.terms, *reader.linear)]
+    written = [own.written for own in reader.terms] + [own.written for own in reader.linear]
     alone = [
         _alone(own, affine, (n, written[0]), stacking.dimension, data, text)
         for own in _unassigned(reader.linear, groups, data, text)
