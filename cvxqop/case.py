@@ -127,6 +127,13 @@ class Case:
         columns = [self.sums.columns(gradient) for gradient in gradients]
         return self.sums.whole(self.mechanism.repair(released, columns))
 
+    @property
+    def layout(self) -> npt.NDArray[np.intp]:
+        """(d, k): which entries of θ are the columns of Θ that share one curvature."""
+        D = self.erm.dimension
+        columns = self.sums.columns(np.arange(D, dtype=np.float64))
+        return np.asarray(columns, dtype=np.intp).reshape(-1, self.mechanism.sensitivity.outputs)
+
     def reanchored(self, anchor: Array, offset: float) -> Case:
         """The same records, cut to |a'θ + c| ≤ offset at another public anchor."""
         settings = self.settings
@@ -196,6 +203,10 @@ def _anchor_error(erm: ERM, settings: Settings) -> float | None:
     return float(anchor.error)
 
 
+def _averages(erm: ERM) -> bool:
+    return erm.persons is not None and erm.persons.weights is not None
+
+
 def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
     """Refuse what the mechanism or the route to the solver does not support."""
     mechanism, loss, terms = settings.mechanism, erm.loss, " + ".join(erm.terms)
@@ -228,7 +239,12 @@ def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
             "accept_solver_accuracy has no meaning for quadratic losses: the solver sees the "
             "released quadratic form only, so that its accuracy is no part of the guarantee."
         )
-    if isinstance(mechanism, Gaussian) and mechanism.stages > 1 and not loss.one_residual:
+    if isinstance(mechanism, Gaussian) and mechanism.adaptive and _averages(erm):
+        raise OptionError(
+            "Gaussian: stages='adaptive' counts rows in histograms, and rows that weigh 1/m each "
+            "cannot be counted as one person: state rows_per_person=k, or use stages=1."
+        )
+    if isinstance(mechanism, Gaussian) and mechanism.repeats and not loss.one_residual:
         raise OptionError(
             f"Gaussian: stages > 1 cut the residual of a record closer, and a record of {terms} "
             "has several rows, none that is known, or a gradient beside that of its residual: use "
@@ -241,7 +257,7 @@ def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
                 "its curvature, and this variant of STOTOS works on the records. Leave the variant "
                 "out."
             )
-        if mechanism.stages > 1:
+        if mechanism.repeats:
             raise OptionError(
                 "Gaussian: stages > 1 release the gradient of a squared loss again, and the "
                 f"private loss {terms} is not quadratic: use stages=1."

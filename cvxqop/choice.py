@@ -11,6 +11,7 @@ from cvxqop.backend import Backend
 from cvxqop.case import Case
 from cvxqop.errors import CvxqopError, OptionError
 from cvxqop.plan import Candidate
+from cvxqop.privacy.gaussian.adaptive import CalibratedAdaptive
 from cvxqop.privacy.gaussian.options import Gaussian
 from cvxqop.privacy.linear.options import Linear
 from cvxqop.privacy.mechanism import reference_curvature
@@ -25,19 +26,25 @@ from cvxqop.solve.rest.terms import NotSplittable
 
 __all__ = ["CANDIDATES", "choose", "default_radius", "linear_of"]
 
+ADAPTIVE = Gaussian(stages="adaptive")
+"""What squared losses get wherever it can be used: the most accurate on data, and more records lead
+to the minimiser of the user's loss."""
 CANDIDATES: tuple[Perturbation, ...] = (Gaussian(), Wishart(), Linear())
-"""The mechanisms that keep the user's loss, the preferred one of equals first.
+"""The other mechanisms that keep the user's loss, the preferred one of equals first.
 
-Stages of the Gaussian ensemble are not among them: they cut residuals, which is another loss where
-most residuals are large. Linear() of a loss that is not quadratic and whose gradients nothing
-bounds clips them where no record comes within the radius (`linear_of`).
+A number of stages is not among them: they cut residuals for good, which is another loss where most
+residuals are large. Linear() of a loss that is not quadratic and whose gradients nothing bounds
+clips them where no record comes within the radius (`linear_of`).
 """
 
 
 def choose(
     erm: ERM, settings: Settings, *, releases_quadratic: bool = False
 ) -> tuple[Case, Backend, tuple[Candidate, ...]]:
-    """The case and the solver of the candidate of the smallest predicted risk, and all candidates.
+    """The case and the solver of the candidate that is taken, and all candidates.
+
+    Adaptive stages are taken where they can be, of squared losses whose records have one residual;
+    else what has the smallest predicted risk.
 
     Settings that name a mechanism keep it, and there are no candidates then. A radius that was not
     given is settled here, too.
@@ -67,7 +74,7 @@ def choose(
     candidates = []
     backends: dict[bool, Backend] = {}
     found: list[tuple[Case, Backend]] = []
-    for perturbation in (Gaussian(),) if erm.loss.linear else CANDIDATES:
+    for perturbation in _candidates(erm):
         if releases_quadratic and isinstance(perturbation, Linear):
             continue
         if isinstance(perturbation, Linear):
@@ -80,9 +87,11 @@ def choose(
                 backends[sees_records] = Backend.of(erm, trial)
             case = _case(erm, trial, backends[sees_records], releases_quadratic)
         except CvxqopError as error:
-            failures.append(error)
+            failures += [error] if perturbation != ADAPTIVE else []
             candidates.append(Candidate(perturbation, reason=str(error)))
         else:
+            if perturbation == ADAPTIVE and not isinstance(case.mechanism, CalibratedAdaptive):
+                continue  # no record has a gradient at the anchor, and one stage is all there is
             found.append((case, backends[sees_records]))
             candidates.append(Candidate(perturbation, case.mechanism))
     if not found:
@@ -94,8 +103,16 @@ def choose(
         one if one.mechanism is None else replace(one, predicted_risk=next(predicted))
         for one in candidates
     ]
-    case, backend = found[risks.index(min(risks))]
+    preferred = isinstance(found[0][0].mechanism, CalibratedAdaptive)
+    case, backend = found[0 if preferred else risks.index(min(risks))]
     return case, backend, tuple(candidates)
+
+
+def _candidates(erm: ERM) -> tuple[Perturbation, ...]:
+    """What is tried: of a linear loss, which has no curvature to hide, one alone."""
+    if erm.loss.linear:
+        return (Gaussian(),)
+    return (ADAPTIVE, *CANDIDATES) if erm.quadratic else CANDIDATES
 
 
 def linear_of(erm: ERM, settings: Settings) -> Linear:

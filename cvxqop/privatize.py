@@ -79,8 +79,9 @@ def privatize(problem: cp.Problem, **options: Unpack[Options]) -> PrivateSolutio
     adjacency : {"replace_one", "add_remove"}
         Neighbouring data sets differ in the values of one record (n is public), or in its presence.
     perturbation : "auto", "wishart", "gaussian", "linear", or Wishart, Gaussian or Linear
-        The mechanism, by name or with its own options. "auto" takes the one of the smallest
-        predicted risk, judged by public numbers alone; the plan shows the candidates.
+        The mechanism, by name or with its own options. "auto" takes adaptive stages of the Gaussian
+        ensemble for squared losses where it can, else the mechanism of the smallest predicted risk,
+        judged by public numbers alone; the plan shows the candidates.
     anchor : array, dict {variable: array}, CommonMinimizer or None
         θ0, public, towards which the perturbation pulls; None is the origin.
     radius : float, optional

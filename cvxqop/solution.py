@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import copy
 import html
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -19,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.guarantee import Guarantee
+from cvxqop.inference import publishing
+from cvxqop.inference.solution_verbs import SolutionVerbs
 from cvxqop.perturbed_loss import PrivateLoss
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.travel import Description, deep_copies, distinct_names, read_only
@@ -29,7 +30,7 @@ Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class PrivateSolution:
+class PrivateSolution(SolutionVerbs):
     """A differentially private minimiser. Made by :func:`cvxqop.privatize`.
 
     ``solution[variable]`` is the release of a variable. Deep copies and pickles hold no record and
@@ -55,6 +56,7 @@ class PrivateSolution:
     solver: str
     private_loss: PrivateLoss | None = field(default=None, repr=False)
     _origins: tuple[Description, ...] = field(default=(), repr=False)
+    _rest: tuple[Any, Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         values = {variable: read_only(value) for variable, value in self.values.items()}
@@ -155,7 +157,7 @@ class PrivateSolution:
             "values": list(self.values.values()),
             "guarantee": self.guarantee,
             "solver": self.solver,
-            "loss": loss and (loss.numbers(), [own[v] for v in loss.variables], loss.guarantee),
+            "loss": loss and (loss.state(), [own[v] for v in loss.variables]),
         }
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -163,9 +165,8 @@ class PrivateSolution:
         values = dict(zip(variables, state["values"], strict=True))
         loss = None
         if state["loss"] is not None:
-            (H, g, anchor), positions, guarantee = state["loss"]
-            chosen = tuple(variables[k] for k in positions)
-            loss = PrivateLoss(H, g, anchor, chosen, guarantee)
+            held, positions = state["loss"]
+            loss = PrivateLoss(variables=tuple(variables[k] for k in positions), **held)
         self.__init__(values, state["guarantee"], state["solver"], loss, state["origins"])  # type: ignore[misc]
 
     def to_dict(self) -> dict[str, Any]:
@@ -190,5 +191,58 @@ class PrivateSolution:
         return f"<pre>{html.escape(str(self))}</pre>"
 
     def to_json(self) -> str:
-        """`to_dict` as a JSON string."""
-        return json.dumps(self.to_dict())
+        """`to_dict` as a JSON string, and all that `from_json` needs to make the release again.
+
+        Examples
+        --------
+        >>> import cvxpy as cp, cvxqop, numpy as np
+        >>> X, y, theta = np.ones((50, 2)), np.ones(50), cp.Variable(2, name="theta")
+        >>> solution = cvxqop.privatize(
+        ...     cp.Problem(cp.Minimize(cp.sum_squares(X @ theta - y))), private=[X, y],
+        ...     bounds=cvxqop.Bounds(row_norm=2.0, offset=1.0), epsilon=1.0, delta=1e-6,
+        ... )
+        >>> again = cvxqop.PrivateSolution.from_json(solution.to_json(), variables=[theta])
+        >>> bool(np.all(again[theta] == solution[theta]))
+        True
+        """
+        loss, content = self.private_loss, self.__getstate__()
+        content["origins"] = [replace(origin, id=0) for origin in self._origins]
+        if loss is not None:
+            held, positions = content["loss"]
+            content["loss"] = {name: held[name] for name in held if name != "guarantee"}
+            content["positions"] = positions
+        return publishing.written("PrivateSolution", content, self.to_dict())
+
+    @classmethod
+    def from_json(
+        cls, text: str | bytes, variables: Sequence[cp.Variable] | None = None
+    ) -> PrivateSolution:
+        """The solution that `to_json` wrote, with its private loss; no record is needed for it.
+
+        Parameters
+        ----------
+        text : str or bytes
+            What `to_json` returned.
+        variables : list of cvxpy.Variable, optional
+            Those of the release, by name, order and shape. None makes new ones, the keys of
+            ``values``.
+
+        Raises
+        ------
+        ProblemError
+            The text is not a release of this kind, or the variables are others.
+        """
+        content = publishing.read("PrivateSolution", text)
+
+        def make() -> PrivateSolution:
+            own = publishing.matched(content["origins"], variables)
+            guarantee, loss = content["guarantee"], content["loss"]
+            values = dict(zip(own, content["values"], strict=True))
+            if any(np.shape(value) != variable.shape for variable, value in values.items()):
+                raise ValueError("shapes")
+            if loss is not None:
+                chosen = tuple(own[k] for k in content["positions"])
+                loss = PrivateLoss(variables=chosen, guarantee=guarantee, **loss).consistent()
+            return cls(values, guarantee, content["solver"], loss)
+
+        return publishing.rebuilt(make)

@@ -72,7 +72,14 @@ def assumptions_of(
     sentences += erm.replaced
     if isinstance(settings.mechanism, Linear) and settings.mechanism.clip is not None:
         sentences.append(_clipped(erm, settings, constants, offset, settings.mechanism.clip))
-    if isinstance(settings.mechanism, Gaussian) and settings.mechanism.stages > 1:
+    still = constants.anchor_gradient == 0.0  # no record has a gradient, and there are no stages
+    if isinstance(settings.mechanism, Gaussian) and settings.mechanism.adaptive and not still:
+        sentences.append(
+            "The answer minimises the loss as written plus a linear term of the size of the noise "
+            "of the first gradient and of the curvature: gradients that were cut leave a bias of "
+            "that size where records are few, which vanishes as records are added."
+        )
+    elif isinstance(settings.mechanism, Gaussian) and settings.mechanism.repeats and not still:
         sentences.append(
             "From the second stage on residuals are cut to a part of their bound: where many are "
             "larger, what is minimised is not the squared loss as written, a bias that neither "

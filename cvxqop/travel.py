@@ -70,9 +70,9 @@ def _value(bound: Any) -> Any:
     return bound.value if isinstance(bound, cp.Expression) else bound
 
 
-def read_only(array: Any) -> Array:
+def read_only(array: Any, kind: Any = np.float64) -> npt.NDArray[Any]:
     """A copy that cannot be written."""
-    copied = np.array(array, dtype=np.float64)
+    copied = np.array(array, dtype=kind)
     copied.setflags(write=False)
     return copied
 

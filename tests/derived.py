@@ -203,6 +203,12 @@ def audit_seconds():
     return (int(seconds),)
 
 
+def predicted_cells():
+    text = text_of("benchmarks/results/predicted_error.md")
+    found = re.findall(r"two in (\d+)% of (\d+) cells", text)
+    return tuple(float(number) for pair in found for number in pair)
+
+
 def dask_seconds():
     text = text_of("benchmarks/results/dask.md")
     size = re.search(r"on ([\d,]+) ×", text)[1]

@@ -101,6 +101,15 @@ def test_persons_with_several_rows_cost_more_than_rows(tmp_path):
     assert min(scores.values()) > 0.0
 
 
+def test_error_bars_hold_the_fit_without_privacy(tmp_path):
+    """Six lines, one a mechanism and ε; of 66 intervals of 95% no more than 15 miss."""
+    page = _run_quickly("error_bars", tmp_path)
+    found = re.findall(r"^\| ([\w ]+) \| ([\d.]+) \|.* (\d+) of 11 \|$", page, re.M)
+    assert [row[1] for row in found] == ["0.1", "1", "8"] * 2
+    assert sum(int(row[2]) for row in found) >= 51
+    assert (tmp_path / "error_bars.png").stat().st_size > 10_000
+
+
 def test_solvers_of_one_kind_agree_on_one_seed(swap_page):
     """What reads records has about 1% more noise, so it is close to the others but not equal."""
     table = re.findall(rf"^ *([A-Z]+(?: \w+)?){NUMBER}{NUMBER}{NUMBER}  the ", swap_page[0], re.M)

@@ -12,6 +12,7 @@ FORBIDDEN = {
     "privacy": ("cvxpy", "cvxqop.problem", "cvxqop.solve", "cvxqop._cvxpy", "cvxqop.privatize"),
     "problem": ("cvxqop.privacy", "cvxqop.solve", "cvxqop.privatize"),
     "solve": ("cvxqop.privacy", "cvxqop.problem", "cvxqop.privatize"),
+    "inference": ("cvxqop.problem", "cvxqop.records", "cvxqop.spending", "cvxqop.case"),
 }
 
 
@@ -131,6 +132,7 @@ ADDRESSES = {
     ("problem/private/matching.py", "find"): "the entries keep what was given; for private only",
     ("problem/private/matching.py", "_is_elsewhere"): "likewise",
     ("problem/private/matching.py", "_sources"): "likewise",
+    ("inference/path.py", "_with"): "the copy is made while the caller holds the parameter",
     ("solve/units.py", "_rescaled"): "the copy is made while the variables stand in the list",
     ("solve/rest/terms.py", "affine"): "likewise",
 }

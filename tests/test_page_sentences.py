@@ -54,6 +54,7 @@ SENTENCES = {
     ],
     "docs/solving.md": [("it is # to # times Δ/μ, … δ): # at (1, 1e-6)", derived.release_noise)],
     "docs/mechanisms.md": [
+        ("releases in #% of # cells, … probabilities, in #% of #", derived.predicted_cells),
         ("Wishart ensemble there by about # in mean", derived.linear_over_wishart),
         ('`Linear(clip="anchor")`, about # ahead of it', derived.clipped_over_linear),
         ("above the Wishart ensemble in # of # cells", derived.above_wishart),

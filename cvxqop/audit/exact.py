@@ -13,13 +13,15 @@ import numpy.typing as npt
 from cvxqop.audit.call import Call
 from cvxqop.audit.density import density
 from cvxqop.audit.interval import Interval, interval, on_intervals
-from cvxqop.audit.loss_divergence import loss_divergence
+from cvxqop.audit.loss_divergence import loss_divergence, path_divergence
 from cvxqop.audit.objective import Objective, Smooth, public_rest
 from cvxqop.audit.softmax import SoftmaxObjective
 from cvxqop.case import Case
 from cvxqop.errors import OptionError
+from cvxqop.privacy.gaussian.adaptive import CalibratedAdaptive
 from cvxqop.privacy.mechanism import Mechanism
 from cvxqop.problem.losses.declared_loss import DeclaredLoss
+from cvxqop.spending.spend import release_quadratic
 
 __all__ = ["Divergence", "divergence", "grid", "hockey_stick"]
 
@@ -95,7 +97,8 @@ def divergence(
         also on a bounded interval, d = 1, with an atom at either end. Of a multinomial
         loss with three classes and one feature, the two directions that it depends on. A declared
         loss needs ``objective``. ``output="loss"``: the pair (H̃, g̃) of a squared or declared
-        quadratic loss, Wishart (d ≤ 2) and Gaussian (any d).
+        quadratic loss, Wishart (d ≤ 2) and Gaussian (any d); of adaptive stages the law of all
+        releases given a path, the largest divergence of some paths.
     D, D_prime : object
         Neighbouring data sets, as the call takes them.
     epsilons : sequence of float, optional
@@ -146,7 +149,12 @@ def divergence(
     if call.output == "loss":
         if not mechanisms[0].sensitivity.quadratic:
             raise OptionError("output='loss' is for squared losses; use 'solution'.")
-        found = loss_divergence(mechanisms, [case.sums.quadratic_form() for case in cases], at)
+        if isinstance(mechanisms[0], CalibratedAdaptive):
+            prepared = [call.prepare(data) for data in (D, D_prime)]
+            found = path_divergence(release_quadratic, prepared, at)
+        else:
+            forms = [case.sums.quadratic_form() for case in cases]
+            found = loss_divergence(mechanisms, forms, at)
     else:
         intervals = [interval(case) for case in cases]
         datas = zip(cases, (D, D_prime), strict=True)

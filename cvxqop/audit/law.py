@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy.special import chdtr, ndtr
 
 from cvxqop.errors import OptionError
+from cvxqop.privacy.gaussian.adaptive import CalibratedAdaptive
 from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian
 from cvxqop.privacy.gaussian.gradient import CalibratedGradient
 from cvxqop.privacy.gaussian.truncated import CalibratedTruncatedGaussian
@@ -27,12 +28,14 @@ Distribution = Callable[[Array], Array]
 
 
 class Statistic(NamedTuple):
-    """Values, one a draw, and their distribution function, which may be off by ``slack``."""
+    """Independent values, ``size`` of them a draw, and their distribution function, which may be
+    off by ``slack``."""
 
     name: str
     values: Array
     distribution: Distribution
     slack: float = 0.0
+    size: int = 1
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ def draws_follow_law(
     P(sup |F_n − F| > t) ≤ 2 exp(−2nt²) for every n, so that the limit
     t = √(log(2k/risk)/(2n)) for k statistics has the stated confidence. The statistics: x'Sx and
     1/(x'S⁻¹x) along a direction x that is independent of S (the guard, once it is drawn), each
-    entry of the guard, off-diagonal entries of a Gaussian S.
+    entry of the guard, off-diagonal entries of a Gaussian S, the noise of all counts together.
 
     Parameters
     ----------
@@ -112,6 +115,10 @@ def draws_follow_law(
     if isinstance(mechanism, CalibratedGaussian):
         guards = [np.stack([draw.guards[j] for draw in drawn]) for j in range(mechanism.stages)]  # type: ignore[attr-defined]
     statistics = list(_statistics(mechanism, S, guards))
+    if isinstance(mechanism, CalibratedAdaptive):
+        counts = np.stack([draw.counts for draw in drawn]) / mechanism.count_scale  # type: ignore[attr-defined]
+        size = counts[0].size
+        statistics.append(Statistic("counts", counts.ravel(), ndtr, size=size))
     if mechanism.release is not None:
         zero = np.zeros(draws)
         values = mechanism.release.apply(zero, noise) / mechanism.release.scale
@@ -122,10 +129,12 @@ def draws_follow_law(
 
 
 def _distance(statistic: Statistic) -> float:
-    """sup |F_n − F| for a continuous F, less the slack."""
+    """sup |F_n − F| for a continuous F, less the slack; of m values a draw √m times that, which the
+    limit for one is right for."""
     F = statistic.distribution(np.sort(statistic.values))
     steps = np.arange(len(F) + 1) / len(F)
-    return max(float(np.max(steps[1:] - F)), float(np.max(F - steps[:-1]))) - statistic.slack
+    distance = max(float(np.max(steps[1:] - F)), float(np.max(F - steps[:-1])))
+    return distance * math.sqrt(statistic.size) - statistic.slack
 
 
 def _statistics(mechanism: Mechanism, S: Array, guards: list[Array]) -> Iterator[Statistic]:

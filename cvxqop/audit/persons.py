@@ -15,7 +15,7 @@ import cvxpy as cp
 import numpy as np
 
 from cvxqop.audit.neighbours import LOSSES, PAIRS, Data, Loss
-from cvxqop.audit.row import Row
+from cvxqop.audit.row import ADAPTIVE, Row
 from cvxqop.audit.wide import pushed
 
 __all__ = ["MEAN", "PERSONS", "PersonLoss", "person_rows"]
@@ -79,3 +79,8 @@ def person_rows(adjacency: str) -> Iterator[Row]:
         yield from group("wishart", logistic, (OPPOSITE, FAR, ALONE, PLANE), "solution")
         yield from group("gaussian", logistic, (OPPOSITE, FAR, ALONE), "solution")
         yield from group("linear", pushed(logistic), (OPPOSITE, FAR), "solution")
+    for name in (OPPOSITE, FAR, PLANE):
+        yield Row(
+            "gaussian, adaptive", ADAPTIVE, adjacency, PERSONS["squared"], PAIR[name], "loss", None,
+            law=name == OPPOSITE,
+        )  # fmt: skip

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.audit.neighbours import LOSSES, Data, Loss
-from cvxqop.audit.row import ALONE, FAR, OPPOSITE, PLANE, Row, group
+from cvxqop.audit.row import ADAPTIVE, ALONE, FAR, OPPOSITE, PLANE, Row, group
 from cvxqop.privacy.linear.options import Linear
 
 __all__ = [
@@ -159,6 +159,7 @@ def public_rows(adjacency: str) -> Iterator[Row]:
             yield from rows(
                 mechanism, loss, (OPPOSITE, FAR, ALONE), "loss", (OPPOSITE,), thinning=1
             )
+    yield from rows("gaussian, adaptive", squared, (OPPOSITE, FAR), "loss", perturbation=ADAPTIVE)
     yield from rows("linear, clipped", squared, (OPPOSITE, FAR), perturbation=Linear(clip=1.0))
     for mechanism in ("wishart", "linear"):
         for loss in (logistic, COLUMNS[1]):

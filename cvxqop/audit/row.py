@@ -9,12 +9,25 @@ from typing import Any
 
 from cvxqop.audit.call import Call
 from cvxqop.audit.neighbours import PAIRS, Loss, Pair
+from cvxqop.privacy.gaussian.options import Gaussian
 
-__all__ = ["ALONE", "DELTA", "EPSILON", "FAR", "OPPOSITE", "PAIR", "PLANE", "Row", "group"]
+__all__ = [
+    "ADAPTIVE",
+    "ALONE",
+    "DELTA",
+    "EPSILON",
+    "FAR",
+    "OPPOSITE",
+    "PAIR",
+    "PLANE",
+    "Row",
+    "group",
+]
 
 EPSILON, DELTA = 2.0, 0.01
 """What every row claims."""
 PAIR = {pair.name: pair for pair in PAIRS}
+ADAPTIVE = Gaussian(stages="adaptive")
 OPPOSITE, FAR, ALONE, PLANE = "opposite", "far beyond the bounds", "n = 1", "orthogonal"
 
 

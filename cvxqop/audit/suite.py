@@ -22,7 +22,7 @@ from cvxqop.audit.linear.rows import linear_rows
 from cvxqop.audit.neighbours import INTERPOLATING, LOSSES, PAIRS, TWO_OUTPUTS
 from cvxqop.audit.persons import person_rows
 from cvxqop.audit.public_data import public_rows, weight_rows
-from cvxqop.audit.row import Row
+from cvxqop.audit.row import ADAPTIVE, Row
 from cvxqop.audit.sampling import LowerBound, lower_bound
 from cvxqop.audit.scalar_losses import scalar_rows
 from cvxqop.audit.wide import wide_rows
@@ -86,10 +86,15 @@ def _table() -> Iterator[Row]:
                     sampled = "solution" if pair.name in SAMPLED else None
                     yield Row(name, mechanism, adjacency, loss, pair, exact, sampled, thinning=4)
             sampled = "loss" if pair.name in SAMPLED else None
+            yield Row("gaussian, adaptive", ADAPTIVE, adjacency, squared, pair, "loss", sampled,
+                      thinning=10)  # fmt: skip
             yield Row("wishart, floor", FLOOR, adjacency, squared, pair, None, sampled)
             if pair.dimension == 1:
                 yield Row("wishart", "wishart", adjacency, TWO_OUTPUTS, pair, "loss", sampled)
                 yield Row("gaussian", "gaussian", adjacency, TWO_OUTPUTS, pair, "loss", sampled)
+                yield Row(
+                    "gaussian, adaptive", ADAPTIVE, adjacency, TWO_OUTPUTS, pair, "loss", None
+                )
             exact = "solution" if pair.dimension <= 2 else None
             yield Row("linear, clipped", CLIPPED, adjacency, squared, pair, exact, None)
         aligned, *_ = PAIRS

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from cvxqop.errors import CalibrationError
 from cvxqop.privacy.grid import Grid
+from cvxqop.privacy.law import NoiseLaw
 from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.release import GaussianRelease
 from cvxqop.privacy.wishart.ensemble import Adjacency
@@ -226,6 +227,10 @@ class Mechanism(Protocol):
     @property
     def grids(self) -> tuple[Grid, ...]:
         """The public grids of H̃ and of the gradient of each stage, where they are released."""
+
+    @property
+    def law(self) -> NoiseLaw | None:
+        """That of the noise on the quadratic form, where it is released."""
 
     def describe(self) -> dict[str, Any]:
         """The public numbers, for plans and solutions."""

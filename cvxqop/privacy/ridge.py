@@ -54,6 +54,11 @@ class RidgeMechanism:
         """None: no quadratic is released."""
         return ()
 
+    @property
+    def law(self) -> None:
+        """None: no quadratic is released."""
+        return None
+
     def repair(self, hessian: Array, gradients: Sequence[Array]) -> Array:
         """H̃ as it is: S is positive definite."""
         return hessian

@@ -205,6 +205,8 @@ class RowParts:
     offset_factor : float
         The public factor around a whole argument φ(t (a'θ + c)), which bounds on c are multiplied
         with.
+    completed : bool
+        Whether linear terms are part of c.
     """
 
     private: bool
@@ -212,6 +214,7 @@ class RowParts:
     overlap: bool
     factor: float = 1.0
     offset_factor: float = 1.0
+    completed: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cvxpy.error import SolverError
 
 from cvxqop import _cvxpy
-from cvxqop.backend import STOTOS, Backend
+from cvxqop.backend import Backend
 from cvxqop.case import Case
 from cvxqop.errors import (
     AccuracyError,
@@ -20,17 +20,17 @@ from cvxqop.errors import (
     keep,
     sealed,
 )
+from cvxqop.privacy.gaussian.adaptive import AdaptiveDraw, CalibratedAdaptive
 from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian
 from cvxqop.privacy.gaussian.symmetric import SymmetricDraw
 from cvxqop.privacy.grid import Grid
 from cvxqop.privacy.mechanism import Draw
-from cvxqop.problem.erm import ERM
 from cvxqop.solution import PrivateLoss, PrivateSolution
-from cvxqop.solve.answer import Answer
-from cvxqop.solve.engines import conic, stotos
 from cvxqop.solve.smooth.quadratic import Quadratic
+from cvxqop.spending.adaptive import adaptive_loss
 from cvxqop.spending.certified import from_records
 from cvxqop.spending.paid import Paid, afterwards, backend_of
+from cvxqop.spending.quadratic import minimiser, solve_quadratic
 
 __all__ = ["release_quadratic", "spend"]
 
@@ -68,17 +68,25 @@ def release_quadratic(case: Case, backend: Backend) -> PrivateLoss:
         H, g = case.sums.quadratic_form()
     if case.mechanism.sensitivity.anchor_gradient == 0.0:
         g = np.zeros_like(g)  # it is zero but for rounding, and no guard would hide that
+    asked = isinstance(case.mechanism, CalibratedGaussian) and case.mechanism.sum_of_squares_scale
+    value = case.sums.value() if asked else None
     draw, _, _ = case.draw()
-    return Paid(case, partial(_perturbed_form, case, H, g, draw)).run(backend)
+    return Paid(case, partial(_perturbed_form, case, (H, g, value), draw)).run(backend)
 
 
-def _perturbed_form(case: Case, H: Array, g: Array, draw: Draw, backend: Backend) -> PrivateLoss:
+def _perturbed_form(
+    case: Case, sums: tuple[Array, Array, float | None], draw: Draw, backend: Backend
+) -> PrivateLoss:
     """The form with this draw. The Gaussian ensemble repairs the curvature of H̃, which is
     post-processing, and may release the gradient again at the solution of a stage, with residuals
     cut closer (theory §6)."""
     mechanism, anchor = case.mechanism, case.anchor
+    H, g, value = sums
     grid, *grids = mechanism.grids
     released, gradient = grid.add(H, draw.curvature), grids[0].add(g, draw.guard)
+    first = _first(case, released, gradient, value, draw)
+    if isinstance(mechanism, CalibratedAdaptive) and isinstance(draw, AdaptiveDraw):
+        return replace(adaptive_loss(case, mechanism, released, gradient, draw, backend), **first)
     later_stages: list[tuple[float, Array, Grid]] = []
     if isinstance(mechanism, CalibratedGaussian) and isinstance(draw, SymmetricDraw):
         later_stages = list(
@@ -86,7 +94,7 @@ def _perturbed_form(case: Case, H: Array, g: Array, draw: Draw, backend: Backend
         )
     gradients = [gradient]
     hessian = case.repaired(released, gradients)
-    loss = PrivateLoss(hessian, gradient, anchor, case.erm.variables, case.guarantee)
+    loss = PrivateLoss(hessian, gradient, anchor, case.erm.variables, case.guarantee, **first)
     for bound, guard, grid in later_stages:
         anchor = _stage(case, backend, loss)
         gradient = grid.add(case.reanchored(anchor, bound).sums.gradient(), guard)
@@ -96,13 +104,32 @@ def _perturbed_form(case: Case, H: Array, g: Array, draw: Draw, backend: Backend
     return loss
 
 
+def _first(
+    case: Case, released: Array, gradient: Array, value: float | None, draw: Draw
+) -> dict[str, Any]:
+    """What was released first, and the public law of its noise: what inference starts from."""
+    mechanism, erm, noisy = case.mechanism, case.erm, None
+    if value is not None:
+        assert isinstance(mechanism, CalibratedGaussian)
+        assert isinstance(draw, SymmetricDraw)
+        noisy = float(mechanism.value_grid.add(np.asarray(value), np.asarray(draw.value)))
+    return {
+        "raw_hessian": released,
+        "first_gradient": gradient,
+        "first_anchor": case.anchor,
+        "first_value": noisy,
+        "noise": mechanism.law,
+        "layout": case.layout,
+        "records": erm.public_count if erm.persons is None else None,
+        "squares": erm.loss.squares,
+    }
+
+
 def _stage(case: Case, backend: Backend, loss: PrivateLoss) -> Array:
     """The solution of a stage: any public rule will do, for the last stage has the last word."""
-    if case.erm.regulariser is not None or case.erm.constraints:
-        try:
-            return _solve_quadratic(case, backend, loss).theta
-        except (SolverError, AccuracyError):
-            pass
+    found = minimiser(case, backend, Quadratic(*loss.numbers()))
+    if found is not None:
+        return found
     return np.asarray(loss.anchor - np.linalg.solve(loss.hessian, loss.gradient))
 
 
@@ -110,7 +137,7 @@ def _from_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> PrivateS
     """Squared losses: the solver sees what has been released, so its accuracy is no matter."""
     failure = ""
     try:
-        answer = _solve_quadratic(case, backend, loss)
+        answer = solve_quadratic(case, backend, Quadratic(*loss.numbers()))
     except (SolverError, AccuracyError) as error:
         failure = str(error)
     if failure:
@@ -126,36 +153,5 @@ def _from_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> PrivateS
         )
         raise failed
     values = _cvxpy.released({**case.erm.unstack(answer.theta), **answer.auxiliary})
-    return PrivateSolution(values, case.guarantee, backend.name, private_loss=loss)
-
-
-def _solve_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> Answer:
-    quadratic = Quadratic(loss.hessian, loss.gradient, loss.anchor)
-    rest = _rest(case.erm)
-    if backend.name == STOTOS:
-        answer = stotos.solve_stotos(
-            quadratic,
-            *rest,
-            accuracy=case.settings.tolerance,
-            progress=case.settings.verbose,
-            **backend.options,
-        )
-        if what := answer.fault(*rest):
-            raise SolverError(f"the answer of STOTOS {what}; try another solver")
-        return answer
-    size, scale = None, 0.0
-    if case.erm.loss.linear:  # no curvature tells how large θ will be
-        size = case.settings.distance
-        scale = float(np.abs(loss.gradient).max()) / size
-    return conic.solve_conic(
-        quadratic,
-        *rest,
-        solver=backend.name,
-        solver_options=backend.options,
-        scale=scale,
-        size=size,
-    )
-
-
-def _rest(erm: ERM) -> tuple[Any, Any, Any]:
-    return erm.variables, erm.regulariser, erm.constraints
+    rest = (case.erm.regulariser, tuple(case.erm.constraints))
+    return PrivateSolution(values, case.guarantee, backend.name, loss, _rest=rest)

@@ -32,6 +32,7 @@ MECHANISMS: dict[str, Any] = {
     "gaussian": "gaussian",
     "gaussian, ridge": Gaussian(curvature="ridge"),
     "gaussian, 2 stages": Gaussian(stages=2),
+    "gaussian, adaptive": Gaussian(stages="adaptive"),
     "linear": "linear",
     "linear, clip": Linear(clip=0.7),
     "linear, classic": Linear(calibration="classic"),
@@ -44,7 +45,10 @@ LOSSES = (
 )
 QUADRATIC = ("squared", "mean", "weights", "outputs", "declared, private weights")
 FOR_DECLARED = ("wishart", "wishart, m given", "linear", "auto")
-ONLY_QUADRATIC = ("wishart, floor", "wishart, paper", "gaussian, ridge", "gaussian, 2 stages")
+ONLY_QUADRATIC = (
+    *("wishart, floor", "wishart, paper", "gaussian, ridge", "gaussian, 2 stages"),
+    "gaussian, adaptive",
+)
 SOLVERS = (None, None, "CLARABEL", "OSQP", "SCS", "HIGHS", "ECOS", "STOTOS", "STOTOS")
 CERTIFIED = (None, "STOTOS")
 CONIC_FIRST = (None, "STOTOS", "CLARABEL", "SCS")

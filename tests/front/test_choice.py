@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import cvxqop
+from cvxqop.privacy.gaussian.adaptive import CalibratedAdaptive
 from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian
 from cvxqop.privacy.linear.options import CalibratedLinear
 
@@ -24,13 +25,13 @@ def plan(problem, **options):
 
 
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
-def test_auto_takes_the_smallest_prediction_and_shows_all(adjacency):
+def test_auto_takes_adaptive_stages_of_a_squared_loss_and_shows_all(adjacency):
     chosen = plan(squares(), adjacency=adjacency)
     risks = {c.name: c.predicted_risk for c in chosen.candidates}
-    assert isinstance(chosen.mechanism, CalibratedGaussian)
-    best = min(risks, key=lambda name: risks[name] or np.inf)
-    winner = next(c for c in chosen.candidates if c.name == best)
-    assert winner.mechanism.describe() == chosen.mechanism.describe()
+    assert isinstance(chosen.mechanism, CalibratedAdaptive)
+    assert chosen.mechanism is chosen.candidates[0].mechanism
+    assert chosen.candidates[0].name == "Gaussian(stages='adaptive')"
+    assert all(risk > 0.0 for name, risk in risks.items() if name != "Linear()")
     assert risks["Linear()"] is None
     text = str(chosen)
     assert all(name in text for name in risks)
@@ -40,6 +41,38 @@ def test_auto_takes_the_smallest_prediction_and_shows_all(adjacency):
     again = squares()
     again.solve(method="QOP", private=[X, Y], perturbation="auto", adjacency=adjacency, **PAY)
     assert again.variables()[0].value is not None
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_auto_takes_the_smallest_prediction_where_there_are_no_adaptive_stages(adjacency):
+    """Two rows a record: their residuals have no common cut."""
+    theta = cp.Variable(4)
+    both = cp.sum_squares(X @ theta - Y) + cp.sum_squares(X[:, ::-1] @ theta - Y)
+    chosen = cvxqop.plan(
+        cp.Problem(cp.Minimize(both)), private=[X, X[:, ::-1], Y], adjacency=adjacency, **PAY
+    )
+    first, *others = chosen.candidates
+    assert first.mechanism is None
+    assert "not possible" in first.text
+    risks = {c.name: c.predicted_risk for c in others}
+    best = min(risks, key=lambda name: risks[name] or np.inf)
+    winner = next(c for c in others if c.name == best)
+    assert isinstance(chosen.mechanism, CalibratedGaussian)
+    assert winner.mechanism.describe() == chosen.mechanism.describe()
+
+
+def test_auto_takes_one_stage_where_no_record_has_a_gradient():
+    exact = X @ [1.0, -0.5, 0.2, 0.0]
+    theta = cp.Variable(4)
+    common = cvxqop.CommonMinimizer(np.array([1.0, -0.5, 0.2, 0.0]))
+    chosen = cvxqop.plan(
+        cp.Problem(cp.Minimize(cp.sum_squares(X @ theta - exact))),
+        private=[X, exact],
+        anchor=common,
+        **PAY,
+    )
+    assert chosen.candidates[0].name == "Gaussian()"
+    assert not isinstance(chosen.mechanism, CalibratedAdaptive)
 
 
 def test_auto_counts_the_linear_mechanism_where_gradients_are_bounded():

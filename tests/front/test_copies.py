@@ -130,7 +130,7 @@ def test_a_copy_of_a_loss_solves(case, way):
     np.testing.assert_allclose(answers[1:], [answers[0]] * 2, rtol=1e-9)
     H, g = loss.hessian, loss.gradient
     direction = np.array([1.0, -1.0])
-    t = -(g + H @ [0.5, 0.5]) @ direction / (direction @ H @ direction)
+    t = -(g + H @ ([0.5, 0.5] - loss.anchor)) @ direction / (direction @ H @ direction)
     expected = np.array([0.5, 0.5]) + np.clip(t, -0.5, 0.5) * direction
     np.testing.assert_allclose(answers[0], expected, atol=1e-6)
 

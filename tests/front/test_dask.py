@@ -99,6 +99,7 @@ CASES = {
     "squared hinge": {"loss": "squared_hinge"},
     "clipped gradients": {"loss": "logistic", "perturbation": cvxqop.Linear(clip=0.5)},
     "stages": {"perturbation": cvxqop.Gaussian(stages=2)},
+    "adaptive": {"perturbation": cvxqop.Gaussian(stages="adaptive")},
     "svrg": {"loss": "logistic", "solver_options": {"variant": "svrg", "max_iter": 6}},
     "plain": {"loss": "logistic", "solver_options": {"variant": "plain", "max_iter": 6}},
 }

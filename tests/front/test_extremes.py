@@ -21,6 +21,7 @@ SQUARED = [
     cvxqop.Gaussian(curvature="ridge"),
     cvxqop.Gaussian(stages=2),
     cvxqop.Gaussian(stages=3, residual_bound=0.5),
+    cvxqop.Gaussian(stages="adaptive"),
     cvxqop.Linear(),
     cvxqop.Linear(clip=10.0),
     "auto",

@@ -318,7 +318,7 @@ def test_json_and_html():
 def test_plan_prints_and_warns():
     X, y = records(n=20)
     problem, _ = lasso(X, y)
-    plan = cvxqop.plan(problem, private=[X, y], **PAY)
+    plan = cvxqop.plan(problem, private=[X, y], perturbation="wishart", **PAY)
     text = str(plan)
     assert "nothing has been spent" in text
     assert "expect an answer close to the anchor" in text

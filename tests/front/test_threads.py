@@ -124,7 +124,7 @@ def test_one_private_loss_in_every_thread():
     w = cp.Variable(3)
     expression = cp.sum_squares(X @ w - y)
     losses = at_once(lambda k: cvxqop.private_loss(expression, private=[X, y], epsilon=1e6, **PAY))
-    assert len({loss.gradient.tobytes() for loss in losses}) == THREADS
+    assert len({loss.hessian.tobytes() for loss in losses}) == THREADS
     for loss in losses:
         minimiser = loss.anchor - np.linalg.solve(loss.hessian, loss.gradient)
         np.testing.assert_allclose(minimiser, truth, atol=5e-3)

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from cvxqop.problem.losses.cut_loss import CutLoss
 from cvxqop.problem.losses.part import Part
 from cvxqop.problem.losses.scalar import squared
+from cvxqop.problem.losses.squares import Squares
 from cvxqop.problem.records.clipping import ClippedRows
 from cvxqop.problem.records.cut_rows import CutRows
 from cvxqop.problem.records.rows import ArrayRows
@@ -65,7 +66,29 @@ def test_rows_of_a_memory_map(tmp_path):
     np.testing.assert_allclose(g, 2 * X.sum(0), rtol=1e-12, atol=1e-12)
 
 
-def test_histogram_of_gradient_norms():
+def test_gradients_cut_in_norm_and_their_histogram():
     A, C = np.array([[3.0, 4.0], [0.0, 1.0], [1.0, 0.0]]), np.array([[1.0], [-2.0], [0.0]])
     part = Part.of(ArrayRows(A, C), [squared])  # norms 2·1·5, 2·2·1 and 0 at the origin
-    assert part.gradient_norms(np.zeros(2), np.array([0.0, 1.0, 5.0, 20.0])).tolist() == [1, 1, 1]
+    cuts, edges = np.array([100.0, 5.0, 1.0]), np.array([0.0, 1.0, 5.0, 20.0])
+    found, counts = part.cut_gradients(np.zeros(2), cuts, edges)
+    assert counts.tolist() == [1, 1, 1]
+    by_hand = [[6.0, 4.0], [3.0, 0.0], [0.6, -0.2]]  # (6, 8) and (0, −4), each cut
+    np.testing.assert_allclose(found, by_hand, atol=1e-12)
+    _, above = part.cut_gradients(np.zeros(2), cuts, np.array([5e-324, 5.0, np.inf]))
+    assert above.tolist() == [1, 1]  # what has no gradient may count nowhere
+    none = Part.of(ArrayRows(A[:0], C[:0]), [squared]).cut_gradients(np.zeros(2), cuts, edges)
+    assert [part.tolist() for part in none] == [[[0.0, 0.0]] * 3, [0.0] * 3]
+
+
+def test_gradients_of_several_outputs_are_cut_in_the_frobenius_norm():
+    rng = np.random.default_rng(5)
+    A, C, theta = rng.normal(size=(40, 3)), rng.normal(size=(40, 2)), rng.normal(size=6)
+    layout = np.arange(6).reshape(3, 2, order="F")
+    part = Part(ArrayRows(A, C), Squares(2, 1.5), layout, 6)
+    each = 1.5 * np.einsum("ip,ik->ipk", A, A @ theta[layout] + C)
+    norms = np.sqrt(np.einsum("ipk,ipk->i", each, each))
+    zeta = float(np.median(norms))
+    cut = np.einsum("ipk,i->pk", each, np.minimum(1.0, zeta / norms))
+    found, counts = part.cut_gradients(theta, np.array([zeta]), np.array([0.0, zeta, np.inf]))
+    np.testing.assert_allclose(found[0][layout], cut, rtol=1e-12, atol=1e-12)
+    assert counts.tolist() == [20, 20]

@@ -18,6 +18,7 @@ from cvxqop.privacy.accounting.profile import gaussian_profile
 from cvxqop.privacy.gaussian.shifts import gradient_shifts, total_mu
 from cvxqop.privacy.gaussian.symmetric import SymmetricDraw, repaired, symmetric_noise
 from cvxqop.privacy.grid import Grid, spacing
+from cvxqop.privacy.law import NoiseLaw
 from cvxqop.privacy.mechanism import Sensitivity
 from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.release import GaussianRelease
@@ -114,6 +115,23 @@ class CalibratedGaussian:
         """s√(2d), the edge of the spectrum of S."""
         return self.scale * math.sqrt(2.0 * self.sensitivity.dimension)
 
+    @property
+    def law(self) -> NoiseLaw | None:
+        """That of the noise on H̃, on the first g̃ and on the sum of squares."""
+        return NoiseLaw(
+            "gaussian",
+            self.scale,
+            self.guard_scale,
+            self.noise_edge,
+            value_scale=self.sum_of_squares_scale,
+        )
+
+    @property
+    def value_grid(self) -> Grid:
+        """The public grid of the sum of squares."""
+        scale, s = self.sum_of_squares_scale, self.sensitivity
+        return Grid(spacing(scale or 0.0, s.anchor_value or 0.0, 1))
+
     def level(self, stage: int = 0) -> float:
         """The least curvature after the repair, for stage j = 0, 1, …
 
@@ -182,7 +200,9 @@ class CalibratedGaussian:
         guards = tuple(
             s * noise.standard_normal(D) if s > 0.0 else np.zeros(D) for s in self.guard_scales
         )
-        return SymmetricDraw(S, guards)
+        scale = self.sum_of_squares_scale
+        value = scale * float(noise.standard_normal(1)[0]) if scale else 0.0
+        return SymmetricDraw(S, guards, value=value)
 
     @property
     def grids(self) -> tuple[Grid, ...]:
@@ -236,4 +256,7 @@ class CalibratedGaussian:
         if self.residual_bounds:
             cuts = ", ".join(f"{bound:.3g}" for bound in self.residual_bounds)
             lines.append(("stages", f"{self.stages}, residuals cut to ± {cuts}"))
+        if self.sum_of_squares_scale:
+            text = f"the sum of squares at the anchor, with noise {self.sum_of_squares_scale:.6g}"
+            lines.append(("also", text))
         return tuple(lines)

@@ -53,6 +53,11 @@ class CalibratedGradient(CalibratedGaussian):
         (shift,) = gradient_shifts(self.sensitivity, ())
         return shift / self.guard_scale
 
+    @property
+    def law(self) -> None:
+        """None: no curvature is released."""
+        return None
+
     def level(self, stage: int = 0) -> float:
         """0: there is no curvature to repair."""
         return 0.0

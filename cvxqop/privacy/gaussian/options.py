@@ -14,6 +14,7 @@ import numpy as np
 
 from cvxqop.errors import CalibrationError, OptionError
 from cvxqop.privacy.accounting.profile import gaussian_mu, is_number
+from cvxqop.privacy.gaussian.adaptive import calibrate_adaptive
 from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian
 from cvxqop.privacy.gaussian.gradient import calibrate_gradient
 from cvxqop.privacy.gaussian.shifts import (
@@ -51,11 +52,15 @@ class Gaussian:
         How H̃ is repaired: its eigenvalues raised to a level that only noise sets, most often its
         edge s√(2d), see :meth:`CalibratedGaussian.level`, or a ridge added that raises the smallest
         one to it. Without meaning for losses that are not quadratic.
-    stages : int
+    stages : int or "adaptive"
         Number of times that the gradient is released, each time at the solution of the stage
         before, with every residual cut to ``residual_bound`` from the second stage on. Squared
         losses only. Each stage reads the records once; where most residuals are small six are more
         accurate than two.
+        "adaptive" is adaptive clipping: 24 stages, in which the gradient of each record is cut to a
+        norm that private histograms choose, and a check against the uncut gradient in the end, so
+        that more records lead to the minimiser of the loss as written
+        (:mod:`cvxqop.privacy.gaussian.adaptive`).
     residual_bound : float, optional
         B', public, in units of the residual, the same in every stage. None is B/(j + 2) in stage
         j ≥ 2, B the bound at the anchor: a quarter, a fifth, …
@@ -84,7 +89,7 @@ class Gaussian:
     """
 
     curvature: str = "floor"
-    stages: int = 1
+    stages: int | str = 1
     residual_bound: float | None = None
     shares: tuple[float, ...] | None = None
     sum_of_squares: bool | float = False
@@ -94,12 +99,23 @@ class Gaussian:
             raise OptionError(
                 f"Gaussian: curvature must be 'floor' or 'ridge', not {self.curvature!r}."
             )
+        if self.adaptive:
+            others = (self.curvature, self.residual_bound, self.shares, self.sum_of_squares)
+            if others != ("floor", None, None, False):
+                raise OptionError(
+                    "Gaussian: stages='adaptive' chooses its cuts and shares, raises eigenvalues "
+                    "and releases no sum of squares: leave other options out, or state a number of "
+                    "stages."
+                )
+            return
         if (
             isinstance(self.stages, bool)
             or not isinstance(self.stages, int | np.integer)
             or not 1 <= self.stages <= 100
         ):
-            raise OptionError(f"Gaussian: stages must be an int from 1 to 100, not {self.stages!r}")
+            raise OptionError(
+                f"Gaussian: stages must be an int from 1 to 100 or 'adaptive', not {self.stages!r}."
+            )
         bound = self.residual_bound
         if bound is not None and not (is_number(bound) and 0.0 < bound < math.inf):
             raise OptionError("Gaussian: residual_bound must be positive and finite, or None.")
@@ -110,7 +126,17 @@ class Gaussian:
                 f"{part!r}."
             )
         if self.shares is not None:
-            object.__setattr__(self, "shares", checked_shares(self.shares, self.stages))
+            object.__setattr__(self, "shares", checked_shares(self.shares, int(self.stages)))
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether private histograms choose what gradients are cut to."""
+        return isinstance(self.stages, str) and self.stages == "adaptive"
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the gradient is released more than once."""
+        return self.stages != 1
 
     @remembered
     def calibrate(
@@ -145,7 +171,7 @@ class Gaussian:
         """
         part = self._value_share(sensitivity)
         if not sensitivity.quadratic:
-            if self.stages > 1:
+            if self.repeats:
                 raise CalibrationError(
                     "Gaussian: stages belong to squared losses, whose curvature does not depend "
                     "on θ; use stages=1."
@@ -160,6 +186,8 @@ class Gaussian:
         if accuracy is not None:
             release = GaussianRelease.of(accuracy, total / RELEASE_PART)
             total = math.sqrt(total**2 - release.mu**2)
+        if self.adaptive and sensitivity.anchor_gradient > 0.0:
+            return calibrate_adaptive(total, sensitivity, radius, release)
         bounds = self._residual_bounds(sensitivity)
         shifts = gradient_shifts(sensitivity, bounds)
         E = curvature_shift(sensitivity)
@@ -222,5 +250,5 @@ class Gaussian:
                 "anchor (Bounds(offset=…)); for other quadratic losses use stages=1."
             )
         if self.residual_bound is not None:
-            return (float(self.residual_bound),) * (self.stages - 1)
-        return tuple(offset / (stage + 2.0) for stage in range(2, self.stages + 1))
+            return (float(self.residual_bound),) * (int(self.stages) - 1)
+        return tuple(offset / (stage + 2.0) for stage in range(2, int(self.stages) + 1))

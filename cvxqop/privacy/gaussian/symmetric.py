@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy.linalg import eigh
 
 from cvxqop.privacy.noise import Noise, strictly_lower
 
-__all__ = ["SymmetricDraw", "repaired", "symmetric_noise"]
+__all__ = ["Spectrum", "SymmetricDraw", "repaired", "symmetric_noise"]
 
 Array = npt.NDArray[np.float64]
 
@@ -26,10 +26,13 @@ class SymmetricDraw:
         S, exactly symmetric; it may be indefinite where the loss is quadratic.
     guards : tuple of ndarray, shape (D,)
         The linear guard of each stage.
+    value : float
+        The noise of the sum of squares, where it is released.
     """
 
     curvature: Array
     guards: tuple[Array, ...]
+    value: float = field(default=0.0, kw_only=True)
 
     @property
     def guard(self) -> Array:
@@ -70,6 +73,42 @@ def symmetric_noise(noise: Noise, dimension: int) -> Array:
     return N
 
 
+@dataclass(frozen=True)
+class Spectrum:
+    """A symmetric matrix with its eigenvalues, ascending, and eigenvectors.
+
+    Examples
+    --------
+    >>> spectrum = Spectrum.of(np.diag([-1.0, 5.0]))
+    >>> spectrum.raised(2.0).round(12).tolist()
+    [[2.0, 0.0], [0.0, 5.0]]
+    >>> spectrum.solved(2.0, np.ones((2, 1)))[:, 0].tolist()
+    [0.5, 0.2]
+    """
+
+    matrix: Array
+    values: Array
+    vectors: Array
+
+    @classmethod
+    def of(cls, matrix: Array) -> Spectrum:
+        """The decomposition of a matrix (D, D)."""
+        return cls(matrix, *eigh(matrix.T, driver="evd", check_finite=False))
+
+    def raised(self, level: float) -> Array:
+        """The matrix with the eigenvalues below a level raised to it."""
+        below = int(np.searchsorted(self.values, level))
+        low = self.vectors[:, :below] * np.sqrt(level - self.values[:below])
+        result = low @ low.T
+        result += self.matrix
+        return np.asarray(0.5 * (result + result.T))
+
+    def solved(self, level: float, right: Array) -> Array:
+        """The inverse of that matrix times ``right`` (D, k)."""
+        turned = (self.vectors.T @ right) / np.maximum(self.values, level)[:, None]
+        return np.asarray(self.vectors @ turned)
+
+
 def repaired(hessian: Array, level: float, curvature: str) -> Array:
     """A symmetric matrix with its eigenvalues raised to a level: each ("floor") or all ("ridge").
 
@@ -95,10 +134,4 @@ def repaired(hessian: Array, level: float, curvature: str) -> Array:
         result = hessian.copy()
         result[np.diag_indices(len(result))] += max(0.0, level - least)
         return result
-    values, vectors = eigh(hessian.T, driver="evd", check_finite=False)
-    below = int(np.searchsorted(values, level))
-    low = vectors[:, :below] * np.sqrt(level - values[:below])
-    del vectors
-    result = low @ low.T
-    result += hessian
-    return np.asarray(0.5 * (result + result.T))
+    return Spectrum.of(hessian).raised(level)

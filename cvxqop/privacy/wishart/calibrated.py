@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from cvxqop.privacy.gaussian.symmetric import repaired
 from cvxqop.privacy.grid import Grid, spacing
+from cvxqop.privacy.law import NoiseLaw
 from cvxqop.privacy.mechanism import Perturbation, Sensitivity
 from cvxqop.privacy.noise import Noise
 from cvxqop.privacy.release import GaussianRelease
@@ -79,6 +80,12 @@ class CalibratedWishart:
         """σ² (2√(md) − d) ≥ σ² d: how far below its mean the spectrum of S reaches."""
         m, d = self.degrees_of_freedom, self.sensitivity.dimension
         return self.sigma2 * (2.0 * math.sqrt(m * d) - d)
+
+    @property
+    def law(self) -> NoiseLaw:
+        """That of the noise on H̃ and g̃."""
+        m = self.degrees_of_freedom
+        return NoiseLaw("wishart", self.sigma2, self.guard_scale, self.noise_edge, m)
 
     @property
     def _guard_spread(self) -> float:

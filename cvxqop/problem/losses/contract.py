@@ -34,11 +34,21 @@ class Sums(Protocol):
     def gradient(self) -> Array:
         """That gradient alone."""
 
+    def value(self) -> float:
+        """Σ ½κt² at the anchor, of squared losses."""
+
+    def cut_gradients(self, theta: Array, cuts: Array, edges: Array) -> tuple[Array, Array]:
+        """In one pass, of records with one residual: the gradient at θ with that of each record cut
+        to each of the norms, (m, D), and a histogram of the norms."""
+
     def whole(self, S: Array) -> Array:
         """(D, D) from a matrix of the side of S."""
 
     def columns(self, gradient: Array) -> Array:
         """A gradient (D,) by output, (p, k), where outputs share one S."""
+
+    def stacked(self, columns: Array) -> Array:
+        """A gradient (D,) from its columns."""
 
     def smooth(self, finite_sum: Any, function: Any) -> Callable[[Array, Array], Any]:
         """The sum with ½(θ−θ0)'S(θ−θ0) + a'(θ−θ0), as a function of S (D, D) and a; made by one of
@@ -80,6 +90,10 @@ class PrivateTerms(Protocol):
     def one_residual(self) -> bool:
         """Whether a record has one residual, which may be cut closer at another anchor: cut to a
         part of its bound, it has a gradient of at most that part of G0."""
+
+    @property
+    def squares(self) -> float | None:
+        """κ where the loss is Σ ½κt² over records; else None."""
 
     @property
     def cuts_slopes(self) -> bool:

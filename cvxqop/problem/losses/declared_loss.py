@@ -52,7 +52,7 @@ class DeclaredLoss:
     cuts_slopes = cuts_arguments = one_residual = False
     records_are_drawn = False
     has_offset = linear = False
-    flat = None
+    flat = squares = None
     prediction_curvature = None
 
     @property
@@ -240,6 +240,11 @@ class _Sums:
         """The gradient at the anchor."""
         return self._gradient(self.anchor)
 
+    def value(self) -> float:
+        """The value at the anchor."""
+        found = self.loss.function()(self.anchor)
+        return np.nan if found is None else float(found[0])
+
     def _gradient(self, theta: Array) -> Array:
         found = self.loss.function()(theta)
         return np.full(self.loss.dimension, np.nan) if found is None else found[1]
@@ -248,9 +253,15 @@ class _Sums:
         """S itself."""
         return S
 
+    def cut_gradients(self, theta: Array, cuts: Array, edges: Array) -> tuple[Array, Array]:
+        """Not of a declared loss: how it is made of records is not known."""
+        raise NotImplementedError
+
     def columns(self, gradient: Array) -> Array:
         """The gradient itself."""
         return gradient
+
+    stacked = columns
 
     def smooth(self, finite_sum: Any, function: Any) -> Callable[[Array, Array], Any]:
         """A function of which no more is known than its values and gradients."""

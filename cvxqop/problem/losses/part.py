@@ -13,11 +13,14 @@ import scipy.sparse as sp
 
 from cvxqop._blocks import dense, row_squares
 from cvxqop.problem.losses.margins import LossSum
+from cvxqop.problem.records.cut_rows import UNSEEN
 from cvxqop.problem.records.sums import Summed
 
 __all__ = ["Part"]
 
 Array = npt.NDArray[np.float64]
+
+_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,10 +111,33 @@ class Part:
         (g,) = self.records.sum(_slope, self.loss, anchor[self.layout])
         return self.spread(g)
 
-    def gradient_norms(self, anchor: Array, edges: Array) -> Array:
-        """How many records have ‖∇ℓ(θ0)‖ in [edges_j, edges_(j+1)): a histogram."""
-        (counts,) = self.records.sum(_norms, self.loss, anchor[self.layout], edges)
-        return np.asarray(counts)
+    def value(self, anchor: Array) -> float:
+        """The sum itself at the anchor."""
+        (total,) = self.records.sum(_value, self.loss, anchor[self.layout])
+        return float(total[0])
+
+    def cut_gradients(self, anchor: Array, cuts: Array, edges: Array) -> tuple[Array, Array]:
+        """Σ ∇ℓ_i with the gradient of each record cut to each of some norms, and a histogram of the
+        norms, in one pass.
+
+        Parameters
+        ----------
+        anchor : ndarray, shape (D,)
+            Where the gradients are taken.
+        cuts : ndarray, shape (m,)
+            ζ > 0: a gradient that is longer is scaled to this norm.
+        edges : ndarray, shape (b + 1,)
+            A norm in [edges_j, edges_(j+1)) counts in bin j, one beyond the edges nowhere.
+
+        Returns
+        -------
+        gradients : ndarray, shape (m, D)
+        counts : ndarray, shape (b,)
+        """
+        found, counts = self.records.sum(
+            _cut_gradients, self.loss, anchor[self.layout], cuts, edges
+        )
+        return np.stack([self.spread(gradient) for gradient in found]), np.asarray(counts)
 
 
 def _quadratic_form(A: Any, C: Array, loss: Any, anchor: Array) -> tuple[Any, ...]:
@@ -122,7 +148,20 @@ def _slope(A: Any, C: Array, loss: Any, anchor: Array) -> tuple[Any]:
     return (A.T @ loss.evaluate(np.asarray(A @ anchor), C)[1],)
 
 
-def _norms(A: Any, C: Array, loss: Any, anchor: Array, edges: Array) -> tuple[Array]:
+def _value(A: Any, C: Array, loss: Any, anchor: Array) -> tuple[Array]:
+    return (np.sum(loss.evaluate(np.asarray(A @ anchor), C)[0], keepdims=True),)
+
+
+def _cut_gradients(
+    A: Any, C: Array, loss: Any, anchor: Array, cuts: Array, edges: Array
+) -> tuple[Array, Array]:
+    p, k = anchor.shape
     slopes = loss.evaluate(np.asarray(A @ anchor), C)[1]
-    norms = np.sqrt(row_squares(A) * row_squares(slopes))
-    return (np.histogram(norms, edges)[0].astype(np.float64),)
+    norms = np.sqrt(row_squares(A)) * np.sqrt(row_squares(slopes))
+    # No gradient is longer than its cut, whatever the rounding of its norm.
+    most = norms * (1.0 + (p + k + 8) * _EPS) + UNSEEN
+    parts = np.minimum(1.0, cuts * (1.0 - 4.0 * _EPS) / most[:, None])
+    cut = (parts[:, :, None] * slopes[:, None, :]).reshape(len(norms), len(cuts) * k)
+    gradients = np.asarray(A.T @ cut).reshape(p, len(cuts), k)
+    counts = np.histogram(norms, edges)[0].astype(np.float64)
+    return gradients.transpose(1, 0, 2).copy(), counts

@@ -77,6 +77,11 @@ class RecognisedLoss:
         return len(self.terms) == 1 and (self.vanishing or not self.quadratic)
 
     @property
+    def squares(self) -> float | None:
+        """That of a single term."""
+        return self.terms[0].squares if len(self.terms) == 1 else None
+
+    @property
     def cuts_slopes(self) -> bool:
         """Only a single row with one number: the gradients of several rows have no common cut."""
         return len(self.terms) == 1 and self.terms[0].cuts_slopes
@@ -247,10 +252,14 @@ class RecognisedSums:
         """That gradient alone."""
         return np.asarray(sum(part.gradient(self.anchor) for part in self.parts))
 
-    def gradient_norms(self, edges: Array) -> Array:
-        """How many records have a gradient of a norm in each [edges_j, edges_(j+1)); one term."""
+    def value(self) -> float:
+        """Σ ½κt² at the anchor."""
+        return sum(part.value(self.anchor) for part in self.parts)
+
+    def cut_gradients(self, theta: Array, cuts: Array, edges: Array) -> tuple[Array, Array]:
+        """Those of a single term."""
         (part,) = self.parts
-        return part.gradient_norms(self.anchor, edges)
+        return part.cut_gradients(theta, cuts, edges)
 
     def whole(self, S: Array) -> Array:
         """S in every output, where they share it."""
@@ -259,6 +268,10 @@ class RecognisedSums:
     def columns(self, gradient: Array) -> Array:
         """(p, k) where outputs share S."""
         return gradient[self.parts[0].layout] if self.shared else gradient
+
+    def stacked(self, columns: Array) -> Array:
+        """(D,) from what `columns` makes."""
+        return self.parts[0].spread(columns) if self.shared else columns
 
     def smooth(self, finite_sum: Any, function: Any) -> Callable[[Array, Array], Any]:
         """A sum over records."""

@@ -82,8 +82,19 @@ class Term:
 
     @property
     def _squares(self) -> bool:
-        """Whether every loss is ½κt², but for a constant."""
-        return self.quadratic and self.vanishing
+        """Whether every loss is ½κt²."""
+        zero = np.zeros(1)
+        plain = all(float(loss.value(zero)[0]) == 0.0 for loss, _ in self.losses)
+        return self.quadratic and self.vanishing and plain
+
+    @property
+    def squares(self) -> float | None:
+        """κ where each record adds one ½κr², r in units of the target; else None."""
+        (_, weight), *others = self.losses
+        own = self.shares is not None or self.rows.beside.weighted or np.size(weight) != 1
+        if others or own or self.row_parts.completed or not self._squares:
+            return None
+        return float(self.prediction_curvature)
 
     @property
     def prediction_curvature(self) -> float:

@@ -229,7 +229,7 @@ class Group:
         return Assembled(
             rows,
             tuple(losses),
-            replace(parts, offset_factor=moved),
+            replace(parts, offset_factor=moved, completed=bool(self.squares)),
             outputs,
             tuple(self.base[0].values()),
             tuple(terms),

@@ -13,12 +13,12 @@ from cvxqop.problem.records.clipping import ClippedRows
 from cvxqop.problem.records.pieces import Leaf
 from cvxqop.problem.records.sums import Summed
 
-__all__ = ["CutRows"]
+__all__ = ["UNSEEN", "CutRows"]
 
 Array = npt.NDArray[np.float64]
 
 _EPS = float(np.finfo(np.float64).eps)
-_UNSEEN = 1e-150
+UNSEEN = 1e-150
 """A row of this norm may vanish when it is squared."""
 
 
@@ -78,7 +78,7 @@ class CutRows(Summed):
         columns[:, -1] = np.inf
         if self._clip is not None:
             # s ‖a‖ ≤ ζ whatever the rounding of the norm.
-            norms = np.sqrt(row_squares(A)) * (1.0 + (self.dimension + 8) * _EPS) + _UNSEEN
+            norms = np.sqrt(row_squares(A)) * (1.0 + (self.dimension + 8) * _EPS) + UNSEEN
             columns[:, -1] = self._clip * (1.0 - 4.0 * _EPS) / norms
         if self._shares is not None:
             columns[:, self.terms :] *= self._shares.take(start, stop)

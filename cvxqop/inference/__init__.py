@@ -1,0 +1,1 @@
+"""What a release says about itself: error bars, tests, paths, fit. Nothing reads records."""
