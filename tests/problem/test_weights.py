@@ -180,7 +180,8 @@ def test_no_sum_sees_a_weight_that_is_not_cut(name, clip):
     edges = np.linspace(0.0, 10.0, 40)
     cuts = np.array([0.5, 5.0])
     (g, counts), (g2, counts2) = (one.cut_gradients(THETA, cuts, edges) for one in parts)
-    assert np.array_equal(counts, counts2) and counts.sum() == N
+    assert np.array_equal(counts, counts2)
+    assert counts.sum() == N
     np.testing.assert_allclose(g, g2, rtol=1e-12)
     np.testing.assert_allclose(wild.gradient(THETA), tame.gradient(THETA), rtol=1e-12)
     if name == "squared" and clip is None:

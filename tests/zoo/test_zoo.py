@@ -17,7 +17,10 @@ FULL = "CVXQOP_FULL" in os.environ
 NOT_YET = {
     form: why
     for why, forms in {
-        "a sign or product that NumPy applies to a listed array makes another array": "ols-negative logistic-signs logistic-rows logistic-diagonal bradley-terry exponential-utility cvar gamma",
+        "a sign or product that NumPy applies to a listed array makes another array": (
+            "ols-negative logistic-signs logistic-rows logistic-diagonal bradley-terry "
+            "exponential-utility cvar gamma"
+        ),
         "terms over different records": "ols-two-sets",
         "residuals, slacks and epigraphs are not substituted": "ols-epigraph",
         "private weights of a loss": "poisson-divergence",
