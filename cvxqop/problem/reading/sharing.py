@@ -245,6 +245,8 @@ class Group:
         if len(leaves) != 1 or leaves[0].is_label or not all(takes_signs(*own) for own in pairs):
             return None
         (leaf,) = leaves
+        if {one.key for piece in self.row.values() for one in piece.leaves} == {leaf.key}:
+            return None  # a feature alone
         label = LabelLeaf(leaf.array, leaf.key, leaf.private, leaf.name)
         if not any(piece.with_label(label).label_only for piece in self.row.values()):
             return None
