@@ -215,6 +215,11 @@ def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
             f"anchor: the private loss {terms} has no minimiser that all records share, because "
             "its gradient vanishes nowhere. Pass the array itself as the anchor."
         )
+    if loss.linear and not isinstance(mechanism, Gaussian):
+        raise OptionError(
+            f"perturbation: the private loss {terms} is linear, so that no record has curvature to "
+            "hide and its gradient is all that is perturbed: use perturbation='gaussian'."
+        )
     if isinstance(mechanism, Linear) and mechanism.clip is not None and not loss.cuts_slopes:
         raise OptionError(
             "Linear: clip cuts the slope of a recognised loss of one number a record, and "
@@ -242,7 +247,8 @@ def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
     if isinstance(mechanism, Gaussian) and mechanism.repeats and not loss.one_residual:
         raise OptionError(
             f"Gaussian: stages > 1 cut the residual of a record closer, and a record of {terms} "
-            "has several rows, or none that is known: use stages=1."
+            "has several rows, none that is known, or a gradient beside that of its residual: use "
+            "stages=1."
         )
     if isinstance(mechanism, Gaussian) and touches_records:
         if erm.quadratic:

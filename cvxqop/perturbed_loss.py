@@ -39,7 +39,7 @@ class PrivateLoss(LossVerbs):
     Attributes
     ----------
     hessian : ndarray, shape (D, D)
-        H̃, positive definite; read-only, as the other arrays.
+        H̃, positive definite, or zero if the loss is linear; read-only, as the other arrays.
     gradient : ndarray, shape (D,)
         g̃, the gradient at the anchor.
     anchor : ndarray, shape (D,)
@@ -120,7 +120,10 @@ class PrivateLoss(LossVerbs):
         theta = cp.hstack([cp.vec(variable, order="F") for variable in self.variables])
         linear = self.gradient - self.hessian @ self.anchor
         constant = 0.5 * self.anchor @ self.hessian @ self.anchor - self.gradient @ self.anchor
-        return 0.5 * cp.quad_form(theta, cp.psd_wrap(self.hessian)) + linear @ theta + constant
+        affine = linear @ theta + constant
+        if not np.any(self.hessian):
+            return affine
+        return 0.5 * cp.quad_form(theta, cp.psd_wrap(self.hessian)) + affine
 
     @property
     def epsilon(self) -> float:
@@ -256,6 +259,7 @@ class PrivateLoss(LossVerbs):
 
     def __str__(self) -> str:
         names = ", ".join(distinct_names(self.variables))
-        return "\n".join([f"Private quadratic loss of {names}", *self.guarantee.lines()])
+        kind = "quadratic" if np.any(self.hessian) else "linear"
+        return "\n".join([f"Private {kind} loss of {names}", *self.guarantee.lines()])
 
     __repr__ = __str__

@@ -209,7 +209,7 @@ def plan(problem: cp.Problem, **options: Unpack[Options]) -> Plan:
         records=erm.public_count,
         radius=settings.distance,
         solver=backend.name,
-        warnings=warnings_of(erm, settings, case.mechanism, prediction),
+        warnings=(*warnings_of(erm, settings, case.mechanism, prediction), *backend.warnings),
         candidates=candidates,
         prediction=prediction,
         _execute=partial(run, problem, case, backend, snapshot),

@@ -73,13 +73,13 @@ def _with_width(
     distance = farthest(erm.variables, erm.constraints, anchor)
 
     def refuse(lacks: str, number: int) -> NoReturn:
-        refusals.refuse_open(erm.terms[number], lacks)
+        refusals.refuse_open(erm.texts.terms[number], lacks)
 
     loss, found, replaced = settle(
         erm.loss, settings.bounds, anchor, offset, distance, settings.distance, width, refuse
     )
-    texts = tuple(f"The loss in {erm.terms[number]} is {text}." for number, text in replaced)
-    return replace(erm, loss=loss, replaced=texts), found
+    texts = [f"The loss in {erm.texts.terms[number]} is {text}." for number, text in replaced]
+    return replace(erm, loss=loss, replaced=tuple(dict.fromkeys(texts))), found
 
 
 @dataclass(frozen=True)

@@ -105,8 +105,8 @@ class ERM:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The private terms as they were written."""
-        return self.texts.terms
+        """The private terms as they were written, each once."""
+        return tuple(dict.fromkeys(self.texts.terms))
 
     @property
     def scale_statement(self) -> str | None:

@@ -61,7 +61,11 @@ def release_quadratic(case: Case, backend: Backend) -> PrivateLoss:
     backend : Backend
         Solves the stages but the last.
     """
-    H, g = case.sums.quadratic_form()
+    if case.erm.loss.linear:
+        g = case.sums.gradient()
+        H = np.zeros((len(g), len(g)))
+    else:
+        H, g = case.sums.quadratic_form()
     if case.mechanism.sensitivity.anchor_gradient == 0.0:
         g = np.zeros_like(g)  # it is zero but for rounding, and no guard would hide that
     asked = isinstance(case.mechanism, CalibratedGaussian) and case.mechanism.sum_of_squares_scale

@@ -21,8 +21,8 @@ from cvxqop.privacy.noise import Randomness, SeededNoise
 from cvxqop.privacy.release import GaussianRelease
 from cvxqop.privacy.wishart import ensemble as wishart
 from cvxqop.privacy.wishart.calibrated import CalibratedWishart
+from cvxqop.problem.losses.margin_term import MarginTerm
 from cvxqop.problem.losses.multinomial import Multinomial
-from cvxqop.problem.losses.terms import MarginTerm
 from cvxqop.spending import certified
 
 PAIR = {pair.name: pair for pair in PAIRS}
