@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import cvxpy as cp
@@ -13,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 import cvxqop
-from cvxqop.errors import OptionError, PrivacyWarning, sealed
+from cvxqop.errors import OptionError, PrivacyWarning, ProblemError, sealed
 from cvxqop.sklearn.checking import checked_features
 from cvxqop.sklearn.units import Units, features_within
 
@@ -58,26 +57,38 @@ class Private(BaseEstimator):  # type: ignore[misc]
     random_state: Any = None
 
     _stated: ClassVar[dict[str, str]] = {
-        "epsilon": "epsilon=1.0",
-        "delta": "delta=1e-6",
-        "bounds_X": "bounds_X=(0.0, 1.0)",
+        "epsilon": "1.0",
+        "delta": "1e-6",
+        "bounds_X": "(0.0, 1.0)",
     }
     """What must be stated, as an example writes it; the bounds not beside a schema."""
 
     def _loss(self, t: Any, y: Any, unit: float) -> cp.Expression:
-        """Σ φ on margins and targets in units of ``unit``, up to the factor of `_factor`."""
+        """Σ φ of margins t and targets y, both in units of ``unit``, over `_factor`."""
         raise NotImplementedError
 
-    def _penalty(self, w: cp.Expression) -> Any:
+    def _penalty(self, coef: cp.Expression) -> Any:
         """Of the coefficients in the units of the data."""
         return 0.0
 
     def _factor(self, unit: float) -> float:
-        """What the loss in these units is multiplied by to be that in the units of the data."""
+        """What φ gains by its units."""
         return 1.0
 
-    def _target(self, y: Any, count: int) -> tuple[Any, Units]:
-        """y in units of size 1."""
+    def _options(self, unit: float) -> dict[str, Any]:
+        """More options of `cvxqop.privatize`."""
+        return {}
+
+    def _target_units(self) -> Units:
+        """Units of y, from what was stated."""
+        raise NotImplementedError
+
+    def _target(self, y: Any, count: int, units: Units) -> Any:
+        """y in these units, one number a record."""
+        raise NotImplementedError
+
+    def _publish(self, coef: Any, intercept: float) -> None:
+        """Set what scikit-learn's users look for."""
         raise NotImplementedError
 
     @sealed
@@ -101,19 +112,31 @@ class Private(BaseEstimator):  # type: ignore[misc]
             X and y cannot be used. Nothing was charged.
         """
         self._check_stated()
+        units_y = self._target_units()
+        unit, public = float(units_y.half), []
         if self.schema is None:
-            rows, units_X, units_y = self._rows(X, y, persons)
+            X = checked_features(self, X, reset=True)
+            units_X, bounds = features_within(self.bounds_X, X.shape[1], self.fit_intercept)
+            half = units_X.half
+            if np.ndim(half):
+                public = [half := cp.Constant(half)]
+            rows = cvxqop.Records(
+                X=cp.Constant(units_X(X)),
+                y=cp.Constant(self._target(y, len(X), units_y)),
+                bounds=replace(bounds, offset=1.0),
+                nonfinite=self.nonfinite,
+                persons=persons,
+                rows_per_person=self.rows_per_person,
+            )
         else:
-            rows, units_X, units_y = self._table(X, y, persons), None, self._schema_units()
+            rows, half = read_table(self.schema, X, y), 1.0
         d = rows.X.shape[1]
-        w = cp.Variable(d, name="coef")
-        b = cp.Variable(name="intercept") if self.fit_intercept else 0.0
-        unit = float(units_y.half)
-        ratio, public = self._ratio(units_X, unit)
-        penalty = self._penalty(cp.multiply(ratio, w)) / self._factor(unit)
-        problem = cp.Problem(cp.Minimize(self._loss(rows.X @ w + b, rows.y, unit) + penalty))
+        w = cp.Variable(d, name="w")
+        b = cp.Variable(name="b") if self.fit_intercept else None
+        loss = self._loss(rows.X @ w if b is None else rows.X @ w + b, rows.y, unit)
+        penalty = self._penalty(unit * w / half) / self._factor(unit)
         self.release_ = cvxqop.privatize(
-            problem,
+            cp.Problem(cp.Minimize(loss + penalty)),
             private=rows,
             public=public,
             epsilon=self.epsilon,  # type: ignore[typeddict-item]
@@ -122,9 +145,117 @@ class Private(BaseEstimator):  # type: ignore[misc]
             perturbation=self.perturbation,
             budget=self.budget,
             seed=self.random_state,
-            **self._options(unit),
+            **self._options(unit),  # type: ignore[typeddict-item]
         )
-        theta = np.array(self.release_[w], dtype=np.float64).reshape(d)
-        shift = float(self.release_[b]) if self.fit_intercept else 0.0
-        self._publish(theta, shift, units_X, units_y)
+        self._coded = self.release_[w], 0.0 if b is None else float(self.release_[b])
+        theta, shift = self._coded
+        if self.schema is None:
+            coef = unit * theta / units_X.half
+            self._publish(coef, units_y.middle + unit * shift - float(np.sum(coef * units_X.middle)))
+        else:
+            found = self.schema.coefficients(theta, shift)
+            self.n_features_in_ = len(self.schema.names)
+            self.feature_names_in_ = np.array(self.schema.names, dtype=object)
+            self._publish(found.values, float(found.intercept))
         return self
+
+    def _check_stated(self) -> None:
+        """Nothing that sets the noise is missing.
+
+        Raises
+        ------
+        OptionError
+            With a line to write.
+        """
+        bounds = self.schema is None
+        if self.schema is not None and not self.fit_intercept:
+            raise OptionError("fit_intercept=False: a schema moves what is 0. Leave it out.")
+        needed = {
+            name: example
+            for name, example in self._stated.items()
+            if bounds or name in ("epsilon", "delta")
+        }
+        missing = [name for name in needed if getattr(self, name) is None]
+        if missing:
+            name = type(self).__name__
+            line = ", ".join(f"{one}={example}" for one, example in needed.items())
+            raise OptionError(
+                f"{name}: {' and '.join(missing)} must be stated. They are public, and nothing is "
+                f"read from the data in their place. Write {name}({line}), with your own numbers."
+            )
+
+    def _margins(self, X: Any) -> Any:
+        """x'coef_ + intercept_ of each row."""
+        check_is_fitted(self, "release_")
+        if self.schema is not None:
+            middle, half = self.schema._scale
+            return middle + half * self.schema.margins(X, *self._coded)
+        X = checked_features(self, X, reset=False)
+        return X @ np.ravel(self.coef_) + float(np.ravel(self.intercept_)[0])
+
+    @sealed
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """As in scikit-learn: R² of regression, accuracy of classification. It is NOT private.
+
+        Warns
+        -----
+        PrivacyWarning
+            Always: it compares records with predictions, without noise.
+        """
+        warnings.warn(
+            f"{type(self).__name__}.score compares predictions with y: it is computed from these "
+            "records without noise, and is NOT private, nor is what is chosen by it, as in "
+            "GridSearchCV. Each fit was charged by itself. A path of penalties from one release is "
+            "solution.private_loss.path(…).",
+            PrivacyWarning,
+            stacklevel=3,
+        )
+        return float(super().score(X, y, sample_weight))
+
+    def __getstate__(self) -> Any:
+        """What a pickle holds. An estimator that another process would fit is refused in a block
+        ``with budget:``, which the other process is not in.
+
+        Raises
+        ------
+        TypeError
+            Likewise.
+        """
+        if cvxqop.Budget.current() is not None and not hasattr(self, "release_"):
+            raise TypeError(
+                "An estimator that was not fitted does not pickle in a block `with budget:`: "
+                "another process would charge nobody. Use n_jobs=None."
+            )
+        return super().__getstate__()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self.schema is None
+        tags.input_tags.allow_nan = self.nonfinite == "zero"
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+def read_table(schema: cvxqop.Schema, table: Any, y: Any) -> Any:
+    """Rows of a table, with y in the place of the column of the target unless it is None.
+
+    Raises
+    ------
+    OptionError
+        The schema has no target.
+    """
+    target = next(iter(schema._target.columns), None)
+    if target is None:
+        raise OptionError('schema must have a target, such as target={"spend": (0, 5_000)}.')
+    if y is not None:
+        names = schema._coding.columns
+        try:
+            table = {**{name: table[name] for name in names}, target: y}
+        except Exception:
+            table = None
+        if table is None:
+            raise ProblemError(
+                "X must be a data frame or a dict with the columns that the schema declares, if y "
+                "is given apart."
+            )
+    return schema.read(table)

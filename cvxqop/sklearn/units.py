@@ -36,8 +36,9 @@ class Units:
         return cls(low, high, 0.0 * low, np.maximum(np.abs(low), np.abs(high)))
 
     def __call__(self, values: Any) -> Any:
-        """Values in these units."""
-        return (np.clip(values, self.low, self.high) - self.middle) / self.half
+        """Values in these units, NaN for those that are not finite."""
+        known = np.where(np.isfinite(values), values, np.nan)
+        return (np.clip(known, self.low, self.high) - self.middle) / self.half
 
 
 def features_within(bounds: Any, d: int, centred: bool) -> tuple[Units, Bounds]:
