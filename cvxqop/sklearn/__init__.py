@@ -3,9 +3,7 @@
 try:
     import sklearn  # noqa: F401
 except ImportError:
-    raise ImportError(
-        "The estimators need scikit-learn: pip install cvxqop[sklearn]"
-    ) from None
+    raise ImportError("The estimators need scikit-learn: pip install cvxqop[sklearn]") from None
 
 from cvxqop.sklearn.classifiers import LinearSVC, LogisticRegression
 from cvxqop.sklearn.regressors import (

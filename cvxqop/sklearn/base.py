@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import cvxpy as cp
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 import cvxqop
@@ -20,8 +19,13 @@ __all__ = ["Private"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Private(BaseEstimator):  # type: ignore[misc]
-    """A linear model whose coefficients are one private release.
+class Private:
+    """A linear model whose coefficients are one private release, of records within public bounds.
+
+    What sets the noise is stated, never read from the data: epsilon, delta, bounds, and classes of
+    a classification. Penalties are beside the *sum* of the losses of all records, not their mean:
+    where scikit-learn divides by the number of records (Lasso, ElasticNet, QuantileRegressor),
+    multiply its alpha by a public number of that size.
 
     Parameters
     ----------
@@ -42,6 +46,21 @@ class Private(BaseEstimator):  # type: ignore[misc]
         A ledger that each fit is charged to. Clones share it.
     random_state : None, int or numpy.random.Generator
         As ``seed`` in `cvxqop.privatize`: anything but None makes a release that is not private.
+
+    Attributes
+    ----------
+    coef_, intercept_ : array, float
+        In the units of the data; with a schema as in `cvxqop.Schema.coefficients`. Shapes (d,) and
+        () of a regression, (1, d) and (1,) of a classification.
+    release_ : PrivateSolution
+        What is guaranteed, of the coefficients ``w`` and ``b`` in units of the bounds.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Raises
+    ------
+    OptionError
+        In ``fit``: something public was not stated, or is no option.
     """
 
     epsilon: float | None = None
@@ -61,7 +80,7 @@ class Private(BaseEstimator):  # type: ignore[misc]
         "delta": "1e-6",
         "bounds_X": "(0.0, 1.0)",
     }
-    """What must be stated, as an example writes it; the bounds not beside a schema."""
+    """What must be stated, as a line would write it."""
 
     def _loss(self, t: Any, y: Any, unit: float) -> cp.Expression:
         """Σ φ of margins t and targets y, both in units of ``unit``, over `_factor`."""
@@ -139,19 +158,21 @@ class Private(BaseEstimator):  # type: ignore[misc]
             cp.Problem(cp.Minimize(loss + penalty)),
             private=rows,
             public=public,
-            epsilon=self.epsilon,  # type: ignore[typeddict-item]
-            delta=self.delta,  # type: ignore[typeddict-item]
+            epsilon=self.epsilon,  # type: ignore[arg-type]
+            delta=self.delta,  # type: ignore[arg-type]
             adjacency=self.adjacency,
             perturbation=self.perturbation,
             budget=self.budget,
             seed=self.random_state,
-            **self._options(unit),  # type: ignore[typeddict-item]
+            **self._options(unit),
         )
         self._coded = self.release_[w], 0.0 if b is None else float(self.release_[b])
         theta, shift = self._coded
         if self.schema is None:
             coef = unit * theta / units_X.half
-            self._publish(coef, units_y.middle + unit * shift - float(np.sum(coef * units_X.middle)))
+            self._publish(
+                coef, units_y.middle + unit * shift - float(np.sum(coef * units_X.middle))
+            )
         else:
             found = self.schema.coefficients(theta, shift)
             self.n_features_in_ = len(self.schema.names)
@@ -167,14 +188,14 @@ class Private(BaseEstimator):  # type: ignore[misc]
         OptionError
             With a line to write.
         """
-        bounds = self.schema is None
-        if self.schema is not None and not self.fit_intercept:
-            raise OptionError("fit_intercept=False: a schema moves what is 0. Leave it out.")
-        needed = {
-            name: example
-            for name, example in self._stated.items()
-            if bounds or name in ("epsilon", "delta")
-        }
+        needed = dict(self._stated)
+        if self.schema is not None:
+            if not self.fit_intercept:
+                raise OptionError("fit_intercept=False: a schema moves what is 0. Leave it out.")
+            for name in ("bounds_X", "bounds_y", "classes"):
+                needed.pop(name, None)
+                if getattr(self, name, None) is not None:
+                    raise OptionError(f"{name} is stated in the schema; leave it out.")
         missing = [name for name in needed if getattr(self, name) is None]
         if missing:
             name = type(self).__name__
@@ -191,7 +212,8 @@ class Private(BaseEstimator):  # type: ignore[misc]
             middle, half = self.schema._scale
             return middle + half * self.schema.margins(X, *self._coded)
         X = checked_features(self, X, reset=False)
-        return X @ np.ravel(self.coef_) + float(np.ravel(self.intercept_)[0])
+        fitted: Any = self
+        return X @ np.ravel(fitted.coef_) + np.ravel(fitted.intercept_)[0]
 
     @sealed
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -210,28 +232,26 @@ class Private(BaseEstimator):  # type: ignore[misc]
             PrivacyWarning,
             stacklevel=3,
         )
-        return float(super().score(X, y, sample_weight))
+        return float(super().score(X, y, sample_weight))  # type: ignore[misc]
 
     def __getstate__(self) -> Any:
-        """What a pickle holds. An estimator that another process would fit is refused in a block
-        ``with budget:``, which the other process is not in.
+        """What a pickle holds.
 
         Raises
         ------
         TypeError
-            Likewise.
+            In a block ``with budget:``, of which another process would know nothing.
         """
-        if cvxqop.Budget.current() is not None and not hasattr(self, "release_"):
+        if cvxqop.Budget.current() is not None:
             raise TypeError(
-                "An estimator that was not fitted does not pickle in a block `with budget:`: "
-                "another process would charge nobody. Use n_jobs=None."
+                "An estimator does not pickle in a block `with budget:`: a fit in another process "
+                "would be charged to nobody. Use n_jobs=None, or pickle it after the block."
             )
         return super().__getstate__()
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.target_tags.required = self.schema is None
-        tags.input_tags.allow_nan = self.nonfinite == "zero"
         tags.non_deterministic = self.random_state is None
         return tags
 

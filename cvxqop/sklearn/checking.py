@@ -20,7 +20,7 @@ _SAFE = (
     r"Reshape your data",
     r"requires y to be passed, but the target y is None",
     r"argument must be a string or a real number",
-    r"Sparse data was passed, but dense data is required",
+    r"Sparse data was passed",
     r"contains (?:NaN|infinity)",
 )
 """What of a message may be told: names and numbers of columns, which are public, and no record."""
@@ -41,7 +41,6 @@ def checked_features(estimator: Any, X: Any, *, reset: bool) -> Any:
         X,
         reset=reset,
         dtype=np.float64,
-        ensure_min_samples=0 if not reset else 1,
         ensure_all_finite=not reset,
     )
 
@@ -80,5 +79,9 @@ def _shielded(name: str, read: Callable[..., Any], *args: Any, **options: Any) -
     if "0 feature(s)" in text:  # the rest of these words is the shape that scikit-learn tells
         raise kind("X has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
     told = [found.group(0) for found in (re.search(one, text) for one in _SAFE) if found]
-    shape = "a matrix of real numbers, one row a record" if name == "X" else "a vector, one entry a record"
+    shape = (
+        "a matrix of real numbers, one row a record"
+        if name == "X"
+        else "a vector, one entry a record"
+    )
     raise kind(f"{name} must be {shape}" + "".join(f": {one}" for one in told) + ".")

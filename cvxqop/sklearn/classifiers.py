@@ -8,19 +8,23 @@ from typing import Any, ClassVar
 import cvxpy as cp
 import numpy as np
 from scipy.special import expit, log_expit
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from cvxqop.errors import OptionError
 from cvxqop.sklearn.base import Private
 from cvxqop.sklearn.checking import checked_target
 from cvxqop.sklearn.units import Units
 from cvxqop.tables.categories import Category
+from cvxqop.tables.cells import word_in
 
 __all__ = ["LinearSVC", "LogisticRegression"]
 
+_ALIKE = {"0": ["False"], "1": ["True"], "False": ["0"], "True": ["1"]}
+"""Labels that are equal to a class in Python, and are other words."""
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Classifier(ClassifierMixin, Private):  # type: ignore[misc]
+class Classifier(Private, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A `Private` model of two classes.
 
     Parameters
@@ -42,19 +46,21 @@ class Classifier(ClassifierMixin, Private):  # type: ignore[misc]
 
     def _levels(self) -> Any:
         classes = self.classes if self.schema is None else self.schema._classes
-        levels = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
-        if len(levels) != 2:
+        levels = classes.tolist() if isinstance(classes, np.ndarray) else classes
+        if not isinstance(levels, list | tuple) or len(levels) != 2:
             raise OptionError(
-                f"{type(self).__name__}: there must be two classes, such as classes=[0, 1]."
+                f"{type(self).__name__}: there must be two classes, such as classes=[0, 1]. For "
+                "more, state a multinomial problem in CVXPY."
             )
-        return levels
+        return list(levels)
 
     def _target_units(self) -> Units:
         self._levels()
         return Units(-1.0, 1.0, 0.0, 1.0)
 
     def _target(self, y: Any, count: int, units: Units) -> Any:
-        place = Category(self._levels()).read(checked_target(y, count, numeric=False).tolist())
+        levels = {level: _ALIKE.get(str(word_in(level)), []) for level in self._levels()}
+        place = Category(levels).read(checked_target(y, count, numeric=False).tolist())
         return np.where(place == 0, -1.0, np.where(place == 1, 1.0, 0.0))
 
     def _publish(self, coef: Any, intercept: float) -> None:
@@ -79,7 +85,21 @@ class Classifier(ClassifierMixin, Private):  # type: ignore[misc]
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LogisticRegression(Classifier):
-    """C Σ_i log(1 + exp(−y_i (x_i'w + b))) + ½ ‖w‖²."""
+    """Logistic regression:  minimise C Σ_i log(1 + exp(−y_i (x_i'w + b))) + ½ ‖w‖².
+
+    y_i is −1 of the first class, 1 of the second. The parameters are those of `Private` and
+    `Classifier`; C is as in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (4000, 2))
+    >>> y = np.where(X[:, 0] > X[:, 1], "yes", "no")
+    >>> model = LogisticRegression(epsilon=1.0, delta=1e-6, bounds_X=(-1, 1), classes=["no", "yes"])
+    >>> model.fit(X, y).predict([[0.9, -0.9]]).tolist()
+    ['yes']
+    """
 
     def _loss(self, t: Any, y: Any, unit: float) -> cp.Expression:
         return cp.sum(cp.logistic(-cp.multiply(y, t)))
@@ -97,7 +117,25 @@ class LogisticRegression(Classifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearSVC(Classifier):
-    """C Σ_i (1 − y_i (x_i'w + b))₊ + ½ ‖w‖²."""
+    """Support vector machine:  minimise C Σ_i max(1 − y_i (x_i'w + b), 0) + ½ ‖w‖², smoothed.
+
+    y_i is −1 of the first class, 1 of the second. The parameters are those of `Private` and
+    `Classifier`; b is not penalised, and C is as in scikit-learn's ``SVC(kernel="linear")``.
+
+    Parameters
+    ----------
+    smoothing : float or "auto"
+        Width of the Moreau envelope of the hinge, as in `cvxqop.privatize`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (4000, 2))
+    >>> model = LinearSVC(epsilon=1.0, delta=1e-6, bounds_X=(-1, 1), classes=[0, 1])
+    >>> model.fit(X, X[:, 0] > X[:, 1]).predict([[0.9, -0.9]]).tolist()
+    [1]
+    """
 
     smoothing: Any = "auto"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import cvxpy as cp
-from sklearn.base import RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin
 
 from cvxqop.errors import OptionError
 from cvxqop.sklearn.base import Private
@@ -25,7 +25,7 @@ __all__ = [
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Regressor(RegressorMixin, Private):  # type: ignore[misc]
+class Regressor(Private, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A `Private` model of numbers.
 
     Parameters
@@ -65,7 +65,19 @@ class Regressor(RegressorMixin, Private):  # type: ignore[misc]
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearRegression(Regressor):
-    """Least squares:  minimise ½ Σ_i (x_i'w + b − y_i)²."""
+    """Least squares:  minimise ½ Σ_i (x_i'w + b − y_i)².
+
+    The parameters are those of `Private` and `Regressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 10, (4000, 1))
+    >>> public = dict(epsilon=1.0, delta=1e-6, bounds_X=(0, 10), bounds_y=(0, 40))
+    >>> model = LinearRegression(**public).fit(X, 3 * X[:, 0] + 5)
+    >>> bool(abs(model.predict([[4.0]])[0] - 17) < 3)
+    True
+    """
 
     _degree = 2
 
@@ -75,7 +87,24 @@ class LinearRegression(Regressor):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Ridge(LinearRegression):
-    """½ Σ_i (x_i'w + b − y_i)² + ½ alpha ‖w‖²."""
+    """Least squares with a ridge:  minimise ½ Σ_i (x_i'w + b − y_i)² + ½ alpha ‖w‖².
+
+    The parameters are those of `Private` and `Regressor`, and these.
+
+    Parameters
+    ----------
+    alpha : float
+        Weight of the penalty beside the sum over records, ≥ 0; as in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 10, (4000, 1))
+    >>> public = dict(epsilon=1.0, delta=1e-6, bounds_X=(0, 10), bounds_y=(0, 40))
+    >>> model = Ridge(**public).fit(X, 3 * X[:, 0] + 5)
+    >>> bool(abs(model.predict([[4.0]])[0] - 17) < 3)
+    True
+    """
 
     alpha: float = 1.0
 
@@ -85,7 +114,26 @@ class Ridge(LinearRegression):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ElasticNet(LinearRegression):
-    """½ Σ_i (x_i'w + b − y_i)² + alpha (l1_ratio ‖w‖₁ + ½ (1 − l1_ratio) ‖w‖²)."""
+    """Minimise ½ Σ_i (x_i'w + b − y_i)² + alpha (l1_ratio ‖w‖₁ + ½ (1 − l1_ratio) ‖w‖²).
+
+    The parameters are those of `Private` and `Regressor`, and these.
+
+    Parameters
+    ----------
+    alpha : float
+        Weight of the penalty beside the sum over records, ≥ 0: that of scikit-learn times n.
+    l1_ratio : float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 10, (4000, 1))
+    >>> public = dict(epsilon=1.0, delta=1e-6, bounds_X=(0, 10), bounds_y=(0, 40))
+    >>> model = ElasticNet(**public).fit(X, 3 * X[:, 0] + 5)
+    >>> bool(abs(model.predict([[4.0]])[0] - 17) < 3)
+    True
+    """
 
     alpha: float = 1.0
     l1_ratio: float = 0.5
@@ -97,7 +145,24 @@ class ElasticNet(LinearRegression):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Lasso(LinearRegression):
-    """½ Σ_i (x_i'w + b − y_i)² + alpha ‖w‖₁."""
+    """LASSO:  minimise ½ Σ_i (x_i'w + b − y_i)² + alpha ‖w‖₁.
+
+    The parameters are those of `Private` and `Regressor`, and these.
+
+    Parameters
+    ----------
+    alpha : float
+        Weight of the penalty beside the sum over records, ≥ 0: that of scikit-learn times n.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 10, (4000, 1))
+    >>> public = dict(epsilon=1.0, delta=1e-6, bounds_X=(0, 10), bounds_y=(0, 40))
+    >>> model = Lasso(**public).fit(X, 3 * X[:, 0] + 5)
+    >>> bool(abs(model.predict([[4.0]])[0] - 17) < 3)
+    True
+    """
 
     alpha: float = 1.0
 
@@ -107,12 +172,33 @@ class Lasso(LinearRegression):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class HuberRegressor(Ridge):
-    """Σ_i huber(x_i'w + b − y_i) + ½ alpha ‖w‖²."""
+    """Minimise ½ Σ_i h(x_i'w + b − y_i) + ½ alpha ‖w‖².
+
+    h(r) = r² where |r| is at most M, and 2M|r| − M² beyond.
+
+    The parameters are those of `Private` and `Regressor`, and these.
+
+    Parameters
+    ----------
+    alpha : float
+        Weight of the penalty beside the sum over records, ≥ 0.
+    threshold : float
+        M, in the units of y; required. scikit-learn estimates it together with a scale.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 10, (4000, 1))
+    >>> public = dict(epsilon=1.0, delta=1e-6, bounds_X=(0, 10), bounds_y=(0, 40))
+    >>> model = HuberRegressor(threshold=5.0, **public).fit(X, 3 * X[:, 0] + 5)
+    >>> bool(abs(model.predict([[4.0]])[0] - 17) < 3)
+    True
+    """
 
     alpha: float = 1e-4
-    threshold: float | None = None
+    threshold: Any = None
 
-    _stated = {**Regressor._stated, "threshold": "10.0"}
+    _stated: ClassVar[dict[str, str]] = {**Regressor._stated, "threshold": "10.0"}
 
     def _loss(self, t: Any, y: Any, unit: float) -> cp.Expression:
         return 0.5 * cp.sum(cp.huber(t - y, self.threshold / unit))
@@ -131,7 +217,30 @@ class Smoothed(Regressor):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class QuantileRegressor(Smoothed):
-    """Σ_i pinball."""
+    """Quantiles:  minimise Σ_i max(q (y_i − t_i), (q − 1)(y_i − t_i)) + alpha ‖w‖₁, smoothed.
+
+    t_i = x_i'w + b.
+
+    The parameters are those of `Private` and `Regressor`, and these.
+
+    Parameters
+    ----------
+    quantile : float
+        q, between 0 and 1.
+    alpha : float
+        Weight of the penalty beside the sum over records, ≥ 0: that of scikit-learn times n.
+    smoothing : float or "auto"
+        Width of the Moreau envelope, in the units of y, as in `cvxqop.privatize`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 10, (4000, 1))
+    >>> public = dict(epsilon=1.0, delta=1e-6, bounds_X=(0, 10), bounds_y=(0, 40))
+    >>> model = QuantileRegressor(**public).fit(X, 3 * X[:, 0] + 5)
+    >>> bool(abs(model.predict([[4.0]])[0] - 17) < 3)
+    True
+    """
 
     quantile: float = 0.5
     alpha: float = 1.0
@@ -145,7 +254,28 @@ class QuantileRegressor(Smoothed):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearSVR(Smoothed):
-    """Σ_i (|x_i'w + b − y_i| − tube)₊ + ‖w‖²/2C."""
+    """Minimise C Σ_i max(|x_i'w + b − y_i| − tube, 0) + ½ ‖w‖², smoothed.
+
+    The parameters are those of `Private` and `Regressor`, and these.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the sum over records; infinite for no penalty. b is not penalised.
+    tube : float
+        Half-width of what costs nothing, in the units of y; ``epsilon`` of scikit-learn.
+    smoothing : float or "auto"
+        Width of the Moreau envelope, in the units of y, as in `cvxqop.privatize`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 10, (4000, 1))
+    >>> public = dict(epsilon=1.0, delta=1e-6, bounds_X=(0, 10), bounds_y=(0, 40))
+    >>> model = LinearSVR(**public).fit(X, 3 * X[:, 0] + 5)
+    >>> bool(abs(model.predict([[4.0]])[0] - 17) < 3)
+    True
+    """
 
     C: float = 1.0
     tube: float = 0.0
