@@ -148,6 +148,8 @@ class Private:
                 rows_per_person=self.rows_per_person,
             )
         else:
+            if persons is not None or self.rows_per_person is not None:
+                raise OptionError("persons: beside a schema, it names them: Schema(…, person=…).")
             rows, half = read_table(self.schema, X, y), 1.0
         d = rows.X.shape[1]
         w = cp.Variable(d, name="w")
@@ -268,7 +270,7 @@ def read_table(schema: cvxqop.Schema, table: Any, y: Any) -> Any:
     if target is None:
         raise OptionError('schema must have a target, such as target={"spend": (0, 5_000)}.')
     if y is not None:
-        names = schema._coding.columns
+        names = [*schema._coding.columns, *schema._ids]
         try:
             table = {**{name: table[name] for name in names}, target: y}
         except Exception:

@@ -42,7 +42,7 @@ class Classifier(Private, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _stated: ClassVar[dict[str, str]] = {**Private._stated, "classes": "[0, 1]"}
 
     def _penalty(self, coef: cp.Expression) -> Any:
-        return cp.sum_squares(coef) / (2.0 * self.C)
+        return 0.5 / self.C * cp.sum_squares(coef)
 
     def _levels(self) -> Any:
         classes = self.classes if self.schema is None else self.schema._classes

@@ -284,4 +284,4 @@ class LinearSVR(Smoothed):
         return cp.sum(cp.pos(cp.abs(t - y) - self.tube / unit))
 
     def _penalty(self, coef: cp.Expression) -> Any:
-        return cp.sum_squares(coef) / (2.0 * self.C)
+        return 0.5 / self.C * cp.sum_squares(coef)
