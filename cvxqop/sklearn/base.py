@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -16,6 +18,17 @@ from cvxqop.sklearn.checking import checked_features
 from cvxqop.sklearn.units import Units, features_within
 
 __all__ = ["Private"]
+
+_TINY, _INFINITE = 1e-70, math.inf
+_RANGES = {
+    "alpha": (0.0, _INFINITE),
+    "C": (_TINY, _INFINITE),
+    "l1_ratio": (0.0, 1.0),
+    "quantile": (_TINY, 1.0 - 1e-12),
+    "threshold": (_TINY, _INFINITE),
+    "tube": (0.0, _INFINITE),
+}
+"""Where the numbers of a loss and its penalty lie."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -134,7 +147,7 @@ class Private:
         units_y = self._target_units()
         unit, public = float(units_y.half), []
         if self.schema is None:
-            X = checked_features(self, X, reset=True)
+            X = checked_features(self, X, reset=True, least=int(self.adjacency != "add_remove"))
             units_X, bounds = features_within(self.bounds_X, X.shape[1], self.fit_intercept)
             half = units_X.half
             if np.ndim(half):
@@ -206,6 +219,10 @@ class Private:
                 f"{name}: {' and '.join(missing)} must be stated. They are public, and nothing is "
                 f"read from the data in their place. Write {name}({line}), with your own numbers."
             )
+        for name, (low, high) in _RANGES.items():
+            value = getattr(self, name, low)
+            if not isinstance(value, numbers.Real) or not low <= float(value) <= high:
+                raise OptionError(f"{name} must be a number from {low:g} to {high:g}.")
 
     def _margins(self, X: Any) -> Any:
         """x'coef_ + intercept_ of each row."""

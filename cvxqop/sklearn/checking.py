@@ -26,8 +26,8 @@ _SAFE = (
 """What of a message may be told: names and numbers of columns, which are public, and no record."""
 
 
-def checked_features(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """X as a matrix of numbers; NaN and infinity are for the caller where ``reset``.
+def checked_features(estimator: Any, X: Any, *, reset: bool, least: int = 1) -> Any:
+    """X as a matrix of numbers, of ``least`` rows; NaN and infinity are for the caller where ``reset``.
 
     Raises
     ------
@@ -42,6 +42,7 @@ def checked_features(estimator: Any, X: Any, *, reset: bool) -> Any:
         reset=reset,
         dtype=np.float64,
         ensure_all_finite=not reset,
+        ensure_min_samples=least,
     )
 
 
@@ -72,6 +73,11 @@ def _vector(y: Any, numeric: bool) -> Any:
 
 def _shielded(name: str, read: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """What ``read`` returns, or its error without what it says of records."""
+    if any(isinstance(one, np.ma.MaskedArray) for one in args):
+        raise ProblemError(
+            f"{name} has a mask, which scikit-learn leaves out: pass {name}.filled(np.nan) with "
+            'nonfinite="zero".'
+        )
     try:
         return read(*args, **options)
     except Exception as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,7 +77,7 @@ def target_within(bounds: Any, centred: bool) -> Units:
     OptionError
         They are neither.
     """
-    pair = bounds if isinstance(bounds, tuple | list) else (-bounds, bounds)
+    pair = (-bounds, bounds) if isinstance(bounds, numbers.Real) else bounds
     low, high = _pair("bounds_y", pair, 1)
     return Units.of(float(low[0]), float(high[0]), centred)
 

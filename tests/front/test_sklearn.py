@@ -27,8 +27,6 @@ from cvxqop.sklearn import (
     Ridge,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:A seed makes:cvxqop.PrivacyWarning")
-
 EXACT = {"epsilon": 1e6, "delta": 1e-6, "random_state": 0}
 CHECKED = [
     *(
@@ -155,6 +153,38 @@ def test_the_release_is_that_of_privatize():
     assert own.release_.epsilon == 1.0
 
 
+@pytest.mark.parametrize(
+    ("estimator", "options"),
+    [
+        (Ridge, {"alpha": -1.0}),
+        (Ridge, {"alpha": "strong"}),
+        (LinearSVR, {"C": 0.0}),
+        (LinearSVR, {"tube": -1.0}),
+        (ElasticNet, {"l1_ratio": 1.5}),
+        (QuantileRegressor, {"quantile": 1.0}),
+        (HuberRegressor, {"threshold": 0.0}),
+        (Ridge, {"bounds_y": "wide"}),
+        (Ridge, {"bounds_y": (1.0, 0.0)}),
+        (Ridge, {"bounds_X": ([0.0, 0.0], [1.0, 1.0])}),
+        (Ridge, {"bounds_X": -1.0}),
+    ],
+)
+def test_a_wrong_option_is_named_and_nothing_is_charged(estimator, options):
+    budget = cvxqop.Budget(epsilon=1.0, delta=1e-6)
+    stated = {"threshold": 1.0} if estimator is HuberRegressor else {}
+    (name,) = options
+    with pytest.raises(
+        cvxqop.OptionError, match="row_norm" if options == {"bounds_X": -1.0} else name
+    ):
+        estimator(**{**REGRESSION, **stated, **options}, budget=budget).fit(X, Y)
+    assert not budget.history
+
+
+def test_a_mask_is_not_left_out_in_silence():
+    with pytest.raises(cvxqop.ProblemError, match="filled"):
+        Ridge(**REGRESSION).fit(np.ma.masked_greater(X, 9), Y)
+
+
 class Untouched:
     """Data that nobody may look at."""
 
@@ -232,7 +262,7 @@ def test_no_error_tells_a_cell_or_a_number_of_records(data):
 def test_neighbours_with_one_record_less_are_told_alike():
     """add_remove: no text, and no constant of the noise, depends on n."""
     found = []
-    for n in (1, 3, 4):
+    for n in (0, 1, 3, 4):
         model = Ridge(**{**REGRESSION, "epsilon": 1.0}, adjacency="add_remove")
         model.set_params(bounds_X=([0, 0, 0], [10, 11, 12])).fit(X[:n], Y[:n])
         found.append(str(model.release_.guarantee))
@@ -247,7 +277,7 @@ def test_clones_share_one_ledger_and_a_search_is_charged_for_every_fit():
     with pytest.warns(cvxqop.PrivacyWarning, match="NOT private"):
         search.fit(X, Y)
     assert len(budget.history) == 2 * 3 + 1
-    model.set_params(epsilon=10.0)
+    model.set_params(epsilon=100.0)
     with pytest.raises(cvxqop.BudgetError):
         model.fit(X, Y)
     with pytest.raises(TypeError, match="does not pickle"):
