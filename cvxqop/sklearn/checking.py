@@ -27,7 +27,7 @@ _SAFE = (
 
 
 def checked_features(estimator: Any, X: Any, *, reset: bool, least: int = 1) -> Any:
-    """X as a matrix of numbers, of ``least`` rows; NaN and infinity are for the caller where ``reset``.
+    """X as a matrix of at least so many rows of numbers; those of ``fit`` (``reset``) may be NaN.
 
     Raises
     ------
