@@ -8,17 +8,22 @@ from typing import Any
 
 import cvxpy as cp
 
-from cvxqop.errors import CvxqopError, OptionError
+from cvxqop.errors import CvxqopError, OptionError, ProblemError
 from cvxqop.privacy.linear.options import Linear
 from cvxqop.problem.erm import ERM
 from cvxqop.settings import Settings
 from cvxqop.solve.cones import checks as cone_checks
+from cvxqop.solve.cones.recession import minimisers
 from cvxqop.solve.engines import conic, conic_checks, stotos
 from cvxqop.solve.rest.prox import NotSplittable, splits
 
 __all__ = ["Backend"]
 
 STOTOS = "STOTOS"
+BOUND_IT = (
+    "Add a public ridge to the objective, such as cp.sum_squares of the variable, or bound the "
+    "variable by a constraint, such as cp.norm(w, 2) <= 1"
+)
 STOTOS_OPTIONS = ("variant", "max_iter", "time_limit", "finish")
 LIMITS = cone_checks.LIMITS
 
@@ -39,6 +44,8 @@ class Backend:
         Whether it solves D × D cone programs inside of the engine for any convex rest.
     takes_records : bool
         Whether CVXPY is handed the loss as it was written, to start STOTOS from its answer.
+    warnings : tuple of str
+        What may go wrong, judged by the public part of the problem.
     """
 
     name: str
@@ -46,6 +53,7 @@ class Backend:
     touches_records: bool = False
     over_cones: bool = False
     takes_records: bool = False
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, erm: ERM, settings: Settings) -> Backend:
@@ -62,6 +70,11 @@ class Backend:
         quadratic = erm.quadratic and not _touches(settings)
         rest = (erm.variables, erm.regulariser, erm.constraints)
         options = dict(settings.solver_options)
+        if erm.loss.linear and asked == STOTOS:
+            raise OptionError(
+                "solver: STOTOS works on losses with curvature, and this one is linear: leave "
+                "solver out."
+            )
         name = asked or (_default(erm, options) if quadratic else STOTOS)
         taken = False
         if not quadratic and asked != STOTOS:
@@ -101,6 +114,32 @@ class Backend:
         # Limits are those of the engine; options of a solver that was named are its own.
         engine = options if asked is None else {"solver_options": options}
         return cls(name, {"solver": name, **engine}, touches_records=True, over_cones=True)
+
+    def for_release(self, erm: ERM) -> Backend:
+        """The same, after a look at what is left to be solved of a linear loss.
+
+        Raises
+        ------
+        ProblemError
+            The public rest leaves no minimiser beside a linear term with noise.
+        """
+        found = "every"
+        if erm.loss.linear:
+            found = minimisers(erm.variables, erm.regulariser, erm.constraints)
+        terms = " + ".join(erm.terms)
+        if found == "none":
+            raise ProblemError(
+                f"The private loss {terms} is linear, and along some line the public rest of the "
+                f"objective is linear, too, so that there is no minimiser. {BOUND_IT}"
+            )
+        if found == "every":
+            return self
+        doubt = (
+            f"the private loss {terms} is linear, and with noise the public rest may leave no "
+            "minimiser: the run would then end without one, and its error.private_loss, which is "
+            f"paid for, could be solved again with a ridge. {BOUND_IT}"
+        )
+        return replace(self, warnings=(doubt,))
 
     def check_ridge(self, erm: ERM, settings: Settings, ridge: float) -> None:
         """Refuse an accuracy that the ridge of the calibrated mechanism is too small for.
@@ -145,7 +184,9 @@ def _installed(solver: str | None) -> str | None:
 def _default(erm: ERM, options: Mapping[str, Any]) -> str:
     """The quickest solver of a released quadratic; options are those of a solver of CVXPY."""
     rest = (erm.variables, erm.regulariser, erm.constraints)
-    return conic.default_solver(*rest) if options else conic.quickest(*rest)
+    if options or erm.loss.linear:
+        return conic.default_solver(*rest)
+    return conic.quickest(*rest)
 
 
 def _touches(settings: Settings) -> bool:
@@ -155,7 +196,10 @@ def _touches(settings: Settings) -> bool:
 
 
 def _sizes(erm: ERM, settings: Settings) -> tuple[float, float]:
-    """Public sizes of θ and of the curvature of the loss of one record."""
+    """Public sizes of θ and of the curvature of the loss of one record; of a linear one, the
+    curvature that has its slope at that size."""
+    if erm.loss.linear:
+        return settings.distance, erm.loss.row_norm(settings.bounds) / settings.distance
     return settings.distance, erm.loss.smoothness(settings.bounds)
 
 

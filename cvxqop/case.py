@@ -143,9 +143,9 @@ class Case:
 
 
 def _with_threshold(settings: Settings, constants: Constants) -> Settings:
-    """The settings with ``Linear(clip="anchor")`` written as a number."""
+    """The settings with ``Linear(clip="anchor")`` or "auto" written as a number."""
     mechanism = settings.mechanism
-    if not isinstance(mechanism, Linear) or mechanism.clip != "anchor":
+    if not isinstance(mechanism, Linear) or not isinstance(mechanism.clip, str):
         return settings
     clip = mechanism.threshold(constants.anchor_gradient / (constants.cuts or 1))
     return replace(settings, perturbation=replace(mechanism, clip=clip))
@@ -215,6 +215,11 @@ def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
             f"anchor: the private loss {terms} has no minimiser that all records share, because "
             "its gradient vanishes nowhere. Pass the array itself as the anchor."
         )
+    if loss.linear and not isinstance(mechanism, Gaussian):
+        raise OptionError(
+            f"perturbation: the private loss {terms} is linear, so that no record has curvature to "
+            "hide and its gradient is all that is perturbed: use perturbation='gaussian'."
+        )
     if isinstance(mechanism, Linear) and mechanism.clip is not None and not loss.cuts_slopes:
         raise OptionError(
             "Linear: clip cuts the slope of a recognised loss of one number a record, and "
@@ -242,7 +247,8 @@ def _check_support(erm: ERM, settings: Settings, touches_records: bool) -> None:
     if isinstance(mechanism, Gaussian) and mechanism.repeats and not loss.one_residual:
         raise OptionError(
             f"Gaussian: stages > 1 cut the residual of a record closer, and a record of {terms} "
-            "has several rows, or none that is known: use stages=1."
+            "has several rows, none that is known, or a gradient beside that of its residual: use "
+            "stages=1."
         )
     if isinstance(mechanism, Gaussian) and touches_records:
         if erm.quadratic:

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.case import Case
-from cvxqop.choice import CANDIDATES, default_radius, linear_of
+from cvxqop.choice import CANDIDATES, default_radius, linear_of, sized
 from cvxqop.errors import CvxqopError, OptionError
 from cvxqop.privacy.mechanism import reference_curvature
 from cvxqop.problem.anchor import resolve_anchor
@@ -73,13 +73,13 @@ def _with_width(
     distance = farthest(erm.variables, erm.constraints, anchor)
 
     def refuse(lacks: str, number: int) -> NoReturn:
-        refusals.refuse_open(erm.terms[number], lacks)
+        refusals.refuse_open(erm.texts.terms[number], lacks)
 
     loss, found, replaced = settle(
         erm.loss, settings.bounds, anchor, offset, distance, settings.distance, width, refuse
     )
-    texts = tuple(f"The loss in {erm.terms[number]} is {text}." for number, text in replaced)
-    return replace(erm, loss=loss, replaced=texts), found
+    texts = [f"The loss in {erm.texts.terms[number]} is {text}." for number, text in replaced]
+    return replace(erm, loss=loss, replaced=tuple(dict.fromkeys(texts))), found
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def _tried(
 
 def _sketched(erm: ERM, settings: Settings) -> Case:
     """The case of the linear mechanism without release, or of the first that can be used."""
-    failures = []
+    erm, failures = sized(erm, settings), []
     stated = settings.perturbation
     for one in (linear_of(erm, settings), *CANDIDATES) if stated == "auto" else (stated,):
         try:

@@ -177,9 +177,15 @@ def warnings_of(
     ridge = mechanism.ridge
     floor = isinstance(mechanism, CalibratedWishart) and mechanism.curvature == "floor"
     n, whose = erm.public_count, "records" if erm.persons is None else "persons"
-    if n is not None:
-        if n > 0 and settings.delta >= 1.0 / n and settings.delta <= 1e-2:
-            warnings.append("delta is not below 1/n: publishing one record whole would satisfy it")
+    if n and settings.delta >= 1.0 / n and settings.delta <= 1e-2:
+        warnings.append("delta is not below 1/n: publishing one record whole would satisfy it")
+    if erm.loss.linear:
+        size = mechanism.guard_scale * math.sqrt(mechanism.sensitivity.parameters)
+        if n and size >= n * mechanism.sensitivity.anchor_gradient:
+            warnings.append(
+                f"the noise of {size:.3g} exceeds the largest gradient that {n} {whose} can have"
+            )
+    elif n is not None:
         available = n * mechanism.sensitivity.average_curvature
         if ridge >= available:
             warnings.append(

@@ -14,6 +14,7 @@ from scipy.special import chdtr, ndtr
 from cvxqop.errors import OptionError
 from cvxqop.privacy.gaussian.adaptive import CalibratedAdaptive
 from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian
+from cvxqop.privacy.gaussian.gradient import CalibratedGradient
 from cvxqop.privacy.gaussian.truncated import CalibratedTruncatedGaussian
 from cvxqop.privacy.linear.calibrated import CalibratedLinear
 from cvxqop.privacy.mechanism import Mechanism
@@ -154,6 +155,10 @@ def _statistics(mechanism: Mechanism, S: Array, guards: list[Array]) -> Iterator
         yield Statistic(
             "1/(x'S⁻¹x)", 1.0 / (sigma2 * inverse), lambda h: np.asarray(chdtr(m - d + 1.0, h))
         )
+    elif isinstance(mechanism, CalibratedGradient):
+        # Not random: zero in every draw, or off as a whole.
+        off = bool(np.any(S))
+        yield Statistic("S", np.arange(1, len(S) + 1) / len(S), lambda h: np.where(off, 0.0, h))
     elif isinstance(mechanism, CalibratedGaussian):
         yield Statistic("x'Sx", along / mechanism.scale, ndtr)
         for i in range(d):

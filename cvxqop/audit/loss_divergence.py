@@ -67,7 +67,8 @@ def loss_divergence(
     else:
         mu = float(np.linalg.norm(b)) / mechanism.guard_scale if mechanism.guard_scale else math.inf
     if isinstance(mechanism, CalibratedGaussian) and mechanism.stages == 1:
-        total = math.hypot(mu, float(np.linalg.norm(E)) / mechanism.scale)
+        moved = float(np.linalg.norm(E))
+        total = math.hypot(mu, moved / mechanism.scale if moved else 0.0)
         return [(_one(float(e), total), 0.0) for e in epsilons]
     if not isinstance(mechanism, CalibratedWishart) or d > 2:
         raise OptionError(

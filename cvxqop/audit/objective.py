@@ -49,6 +49,8 @@ class Objective:
         g.
     curvature : ndarray, shape (d, d)
         K.
+    others : Objective, optional
+        What is added: another row of each record, with its loss.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Objective:
     anchor: Array
     linear: Array
     curvature: Array
+    others: Objective | None = None
 
     @classmethod
     def of(cls, case: Case) -> Objective:
@@ -88,15 +91,19 @@ class Objective:
                 "divergence: a declared loss is known by values and gradients only. Pass its "
                 "Hessians as objective=…, or use output='loss' if it is quadratic."
             )
-        part = sums.parts[0]
-        if len(sums.parts) > 1 or not isinstance(part.loss, Margin):
+        if not all(isinstance(part.loss, Margin) for part in sums.parts):
             raise OptionError(
                 "divergence: the solution has no density that is known here where a record has "
                 "several targets; use output='loss'."
             )
-        A, numbers = part.records.take(0, part.records.n)
         linear, curvature = public_rest(case)
-        return cls(dense(A), numbers, part.loss, case.anchor, linear + sums.linear, curvature)
+        own, others = linear + sums.linear, None
+        for part in sums.parts:
+            A, numbers = part.records.take(0, part.records.n)
+            others = cls(dense(A), numbers, part.loss, case.anchor, own, curvature, others)
+            own, curvature = np.zeros_like(own), np.zeros_like(curvature)
+        assert others is not None
+        return others
 
     @property
     def dimension(self) -> int:
@@ -107,6 +114,9 @@ class Objective:
         """Gradients (N, d) and Hessians (N, d, d) at points u (N, d)."""
         gradient = u @ self.curvature + self.linear
         hessian = np.tile(self.curvature, (len(u), 1, 1))
+        if self.others is not None:
+            more, bend = self.others.at(u)
+            gradient, hessian = gradient + more, hessian + bend
         for a, numbers in zip(self.rows, self.numbers, strict=True):
             margin, C = (self.anchor + u) @ a, np.tile(numbers, (len(u), 1))
             gradient += self.loss.values(margin, C)[1][:, None] * a

@@ -18,6 +18,7 @@ import numpy as np
 
 from cvxqop.audit.exact import Divergence, divergence
 from cvxqop.audit.law import Law, draws_follow_law
+from cvxqop.audit.linear.rows import linear_rows
 from cvxqop.audit.neighbours import INTERPOLATING, LOSSES, PAIRS, TWO_OUTPUTS
 from cvxqop.audit.persons import person_rows
 from cvxqop.audit.public_data import public_rows, weight_rows
@@ -100,6 +101,7 @@ def _table() -> Iterator[Row]:
         yield Row("wishart", "wishart", adjacency, INTERPOLATING, aligned, "solution", "loss")
         yield Row("wishart, paper", PAPER, adjacency, INTERPOLATING, aligned, "solution", None)
         yield from wide_rows(adjacency)
+        yield from linear_rows(adjacency)
         yield from public_rows(adjacency)
         yield from scalar_rows(adjacency)
         yield from person_rows(adjacency)

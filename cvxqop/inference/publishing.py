@@ -19,6 +19,7 @@ from cvxqop.errors import ProblemError
 from cvxqop.guarantee import Guarantee
 from cvxqop.privacy.gaussian.adaptive import CalibratedAdaptive
 from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian
+from cvxqop.privacy.gaussian.gradient import CalibratedGradient
 from cvxqop.privacy.gaussian.truncated import CalibratedTruncatedGaussian
 from cvxqop.privacy.law import NoiseLaw
 from cvxqop.privacy.linear.calibrated import CalibratedLinear
@@ -40,6 +41,7 @@ KINDS: Mapping[str, type] = {
     for kind in (
         CalibratedAdaptive,
         CalibratedGaussian,
+        CalibratedGradient,
         CalibratedLinear,
         CalibratedPaper,
         CalibratedSpectral,

@@ -10,7 +10,7 @@ import numpy as np
 from cvxqop.problem.erm import ERM
 from cvxqop.problem.losses.declared_loss import DeclaredLoss
 from cvxqop.problem.losses.open_loss import OpenLoss, open_parts
-from cvxqop.problem.losses.output_terms import LabelledTerm
+from cvxqop.problem.losses.output_terms import LabelledTerm, RadialTerm
 from cvxqop.problem.losses.recognised import RecognisedLoss
 from cvxqop.problem.losses.terms import Term
 from cvxqop.problem.reading.public import Stacking
@@ -37,10 +37,8 @@ def describe(erm: ERM) -> str:
 def _recognised_lines(erm: ERM, loss: RecognisedLoss) -> list[str]:
     lines = [_headline(loss)]
     weights = [(*pair, own) for term in loss.terms for pair, own in _weights(term)]
-    before = None
-    for text, (phi, weight, own) in zip(erm.terms, weights, strict=True):
-        lines += [] if text == before else [f"  {text}"]
-        before = text  # of a term that is several losses, once
+    before = ""
+    for text, (phi, weight, own) in zip(erm.texts.terms, weights, strict=True):
         size = (
             f"public weights of shape {np.shape(weight)}"
             if np.ndim(weight)
@@ -48,7 +46,12 @@ def _recognised_lines(erm: ERM, loss: RecognisedLoss) -> list[str]:
             if erm.mean
             else f"weight {float(weight):g}"
         )
-        lines.append(f"    φ = {phi.name}; {_curvature(phi)}; {size}{own}")
+        said = f"    φ = {phi.name}; {_curvature(phi)}; {size}{own}"
+        if text != before:
+            lines += [f"  {text}", said]
+        elif said != lines[-1]:  # else another output
+            lines.append(said)
+        before = text
     for text in erm.texts.labels:
         lines.append(f"  {text}")
         lines.append(
@@ -58,6 +61,9 @@ def _recognised_lines(erm: ERM, loss: RecognisedLoss) -> list[str]:
             if not any("labels" in lacks for _, lacks in open_parts(loss))
             else "    private numbers times the argument, cut to Bounds(offset=…)"
         )
+    for text in erm.texts.squares:
+        lines.append(f"  {text}")
+        lines.append("    completes the square: part of c, cut with it to Bounds(offset=…)")
     for term in loss.terms:
         lines += [f"  {text[6:]}" for text in term.enforced if "class" in text]
         lines += _output_lines(term)
@@ -143,6 +149,8 @@ def _output_lines(term: Term) -> list[str]:
         return [f"  Hessian of a record (diag p − pp') ⊗ aa': {bounds}, Frobenius norm ≤ ½ ‖a‖²"]
     if term.outputs.count == 1:
         return []
+    if isinstance(term, RadialTerm):
+        return [f"  Hessian of a record: M ⊗ aa', M ≤ κ, of rank ≤ {term.outputs.count}"]
     own = f"the same κaa' in each of {term.outputs.count} outputs, so that they share one S"
     return [f"  Hessian of a record: {own}"]
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
+from operator import add
 
-__all__ = ["Constants", "RowParts", "Texts"]
+__all__ = ["Constants", "Product", "RowParts", "Texts"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Constants:
     gradient_range : int, optional
         Dimension of a subspace that holds the gradient of a record at every θ (of one output).
     linear_rank : int, optional
-        ρ for Theorem 9 where gradients need not follow the Hessian.
+        ρ for Theorem 9 where gradients need not follow the Hessian; None stands for ρ.
     cuts : int, optional
         How many gradients that were cut to a norm each add up to that of a record at most; None
         where a record is one row.
@@ -117,6 +119,7 @@ class Constants:
             hessian_rank=held(self.hessian_rank, side),
             hessian_range=held(self.hessian_range or self.hessian_rank, dimension),
             gradient_range=held(self.gradient_range, dimension),
+            linear_rank=None if self.linear_rank is None else held(self.linear_rank, side),
             trace=k * self.trace_bound,
             frobenius=k * self.frobenius_bound,
             cuts=k,
@@ -138,22 +141,44 @@ class Constants:
     @staticmethod
     def total(parts: Iterable[Constants]) -> Constants:
         """The constants of a sum: a record enters each of its terms, and bounds add up."""
-        return reduce(_together, parts)
+        return reduce(partial(_together, add=add), parts)
+
+    @staticmethod
+    def apart(parts: Iterable[Constants]) -> Constants:
+        """The constants of a sum of terms on variables of their own: the Hessian is a block for
+        each, so that its norm is the largest of theirs, and squares of lengths add up.
+
+        Examples
+        --------
+        >>> one = Constants(2.0, 3.0, True)
+        >>> two = Constants.apart([one, replace(one, anchor_gradient=4.0)])
+        >>> two.smoothness, two.anchor_gradient, two.trace, round(two.frobenius, 3)
+        (2.0, 5.0, 4.0, 2.828)
+        """
+        return reduce(partial(_together, add=math.hypot, largest=max), parts)
 
 
-def _together(one: Constants, other: Constants) -> Constants:
+def _together(
+    one: Constants,
+    other: Constants,
+    add: Callable[[float, float], float],
+    largest: Callable[[float, float], float] | None = None,
+) -> Constants:
+    """Both, with lengths put together by ``add`` and norms of matrices by ``largest``."""
     one, other = one.whole, other.whole
+    ranks = [own.linear_rank or own.hessian_rank for own in (one, other)]
     return Constants(
-        smoothness=one.smoothness + other.smoothness,
-        anchor_gradient=one.anchor_gradient + other.anchor_gradient,
+        smoothness=(largest or add)(one.smoothness, other.smoothness),
+        anchor_gradient=add(one.anchor_gradient, other.anchor_gradient),
         quadratic=one.quadratic and other.quadratic,
         row_norm=max(one.row_norm, other.row_norm),
         hessian_rank=one.hessian_rank + other.hessian_rank,
+        linear_rank=sum(ranks),
         hessian_range=(one.hessian_range or one.hessian_rank)
         + (other.hessian_range or other.hessian_rank),
         gradient_range=(one.gradient_range or 0) + (other.gradient_range or 0),
         trace=one.trace_bound + other.trace_bound,
-        frobenius=one.frobenius_bound + other.frobenius_bound,
+        frobenius=add(one.frobenius_bound, other.frobenius_bound),
         anchor_value=_sum(one.anchor_value, other.anchor_value),
     )
 
@@ -180,6 +205,10 @@ class RowParts:
     offset_factor : float
         The public factor around a whole argument φ(t (a'θ + c)), which bounds on c are multiplied
         with.
+    written_norm : float, optional
+        ``public_norm`` as it was written, where constant columns are taken at another size.
+    completed : bool
+        Whether linear terms are part of c.
     """
 
     private: bool
@@ -187,11 +216,22 @@ class RowParts:
     overlap: bool
     factor: float = 1.0
     offset_factor: float = 1.0
+    written_norm: float | None = None
+    completed: bool = False
+
+
+@dataclass(frozen=True)
+class Product:
+    """A bound factor · row_norm^features · offset^others on a part of a row that is linear in θ."""
+
+    factor: float
+    features: int
+    others: int
 
 
 @dataclass(frozen=True)
 class Texts:
-    """The problem in words, without an entry of an array."""
+    """The problem in words, without an entry of an array; one term a loss, k for k outputs."""
 
     terms: tuple[str, ...]
     labels: tuple[str, ...]
@@ -199,4 +239,5 @@ class Texts:
     rest: tuple[str, ...]
     constraints: tuple[str, ...]
     scale: str | None = None
+    squares: tuple[str, ...] = ()
     read_as: tuple[str, ...] = ()

@@ -51,7 +51,18 @@ def solve_quadratic(case: Case, backend: Backend, quadratic: Quadratic) -> Answe
         if what := answer.fault(*rest):
             raise SolverError(f"the answer of STOTOS {what}; try another solver")
         return answer
-    return conic.solve_conic(quadratic, *rest, solver=backend.name, solver_options=backend.options)
+    size, scale = None, 0.0
+    if erm.loss.linear:  # no curvature tells how large θ will be
+        size = case.settings.distance
+        scale = float(np.abs(quadratic.g).max()) / size
+    return conic.solve_conic(
+        quadratic,
+        *rest,
+        solver=backend.name,
+        solver_options=backend.options,
+        scale=scale,
+        size=size,
+    )
 
 
 def minimiser(case: Case, backend: Backend, quadratic: Quadratic) -> Array | None:

@@ -21,8 +21,8 @@ from cvxqop.privacy.noise import Randomness, SeededNoise
 from cvxqop.privacy.release import GaussianRelease
 from cvxqop.privacy.wishart import ensemble as wishart
 from cvxqop.privacy.wishart.calibrated import CalibratedWishart
+from cvxqop.problem.losses.margin_term import MarginTerm
 from cvxqop.problem.losses.multinomial import Multinomial
-from cvxqop.problem.losses.terms import MarginTerm
 from cvxqop.spending import certified
 
 PAIR = {pair.name: pair for pair in PAIRS}
@@ -74,6 +74,22 @@ def test_R_instead_of_its_square(monkeypatch):
     wide = replace(SQUARED, bounds=cvxqop.Bounds(row_norm=8.0, offset=1.0))
     row = replace(ADDED, loss=wide, pair=PAIR["far beyond the bounds"])
     assert not findings(row, 1000).sampled.holds
+
+
+@pytest.mark.parametrize("constant", ["anchor_gradient", "smoothness"])
+def test_a_noise_that_forgets_the_size_of_the_intercept(monkeypatch, constant):
+    """G0 and L from R_x in the place of R, R² = R_x² + τ²."""
+    sound = MarginTerm.constants
+
+    def constants(self, bounds, *args):
+        c = sound(self, bounds, *args)
+        part = (bounds.row_norm / c.row_norm) ** (2 if constant == "smoothness" else 1)
+        return replace(c, **{constant: getattr(c, constant) * part})
+
+    monkeypatch.setattr(MarginTerm, "constants", constants)
+    found = findings(replace(INTERCEPT, sampled=None))
+    assert found.exact.attained > 1.1
+    assert not found.exact.holds
 
 
 def test_an_unperturbed_intercept(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 from cvxqop.audit.scalar_losses import POISSON, POISSON_RANGE, SMOOTHED, scalar_rows
 from cvxqop.audit.suite import audit
 from cvxqop.problem.losses import open_loss
-from cvxqop.problem.losses.terms import MarginTerm
+from cvxqop.problem.losses.margin_term import MarginTerm
 
 
 def row(mechanism, loss, pair="opposite"):

@@ -189,16 +189,19 @@ def test_the_number_of_records_changes_nothing(name, n):
 
 @pytest.mark.parametrize("n", [0, 1, 2, K, N])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
-def test_a_factor_of_each_record_is_not_read_with_several_outputs(n, adjacency):
-    """Refused in the same words for any number of records."""
+def test_a_factor_of_each_record_multiplies_all_outputs(n, adjacency):
+    """Read, or refused in the same words, for any number of records."""
     own = records(n)
     objective = cp.sum_squares(cp.multiply(own["S"], own["X"] @ A + c - own["Y"]))
-    words = {
-        "replace_one": r"is not of the form X @ Theta \+ b - Y",
-        "add_remove": "broadcasts an array of records",
-    }
-    with pytest.raises(ProblemError, match=words[adjacency]):
-        groups(objective, [own["S"], own["X"], own["Y"]], adjacency)
+    private = [own["S"], own["X"], own["Y"]]
+    if adjacency == "add_remove":
+        with pytest.raises(ProblemError, match="broadcasts an array of records"):
+            groups(objective, private, adjacency)
+        return
+    ((group,), _) = groups(objective, private, adjacency)
+    rows, numbers = group.rows.take(0, n)
+    np.testing.assert_allclose(rows, own["S"] * np.hstack([own["X"], np.ones((n, 1))]))
+    np.testing.assert_allclose(numbers, -own["S"] * own["Y"])
 
 
 @pytest.mark.parametrize("write", [lambda t: 3 * t, lambda t: t / 0.1], ids=["times", "over"])

@@ -139,15 +139,7 @@ REFUSED = {
         [X, X2, Y],
         "puts records together by hstack",
     ),
-    "rows differ": (
-        cp.sum_squares(X @ cp.multiply(np.arange(1.0, 1 + P * K).reshape(P, K), Theta) - Y),
-        [X, Y],
-        "different rows for different outputs",
-    ),
-    "shared intercept": (cp.sum_squares(T + s - Y), [X, Y], "variables of its own"),
-    "mixed outputs": (cp.sum_squares(X @ (Theta @ np.ones((K, K))) - Y), [X, Y], "of its own"),
     "outputs on the right": (cp.sum_squares(T @ np.eye(K)[:, ::-1] - Y), [X, Y], "on the left"),
-    "huber": (cp.sum(cp.huber(T - Y)), [X, Y], "several outputs a record"),
     "no labels": (lse(T), [X], "has no labels"),
     "labels of another argument": (lse(E) - chosen(Z, T), [X, Z], "not of the form multiply"),
     "labels of other rows": (
@@ -158,7 +150,6 @@ REFUSED = {
     "labels of another weight": (2 * lse(T) - chosen(Z, T), [X, Z], "weight that its labels have"),
     "labels of twice the argument": (lse(T) - chosen(Z, 2 * T), [X, Z], "weight that its labels"),
     "offset beside labels": (lse(T - Y) - chosen(Z, T), [X, Y, Z], "has an offset"),
-    "linear beside a square": (cp.sum_squares(T) - chosen(Z, T), [X, Z], "combines"),
     "weights a record": (
         cp.sum(cp.multiply(np.arange(1.0, N + 1), cp.log_sum_exp(T, axis=1))) - chosen(Z, T),
         [X, Z],

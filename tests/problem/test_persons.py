@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from cvxqop import Bounds, glm_loss
 from cvxqop.errors import ProblemError
-from cvxqop.problem.losses.terms import MarginTerm
+from cvxqop.problem.losses.margin_term import MarginTerm
 from cvxqop.problem.parts import Constants
 from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.reading.analysis import read

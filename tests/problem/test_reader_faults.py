@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from cvxqop.problem.losses.scalar import huber, squared
-from cvxqop.problem.reading import affine, analysis, assemble, factors, matrix, terms
+from cvxqop.problem.reading import affine, analysis, factors, matrix, sharing, terms
 from cvxqop.problem.reading.affine import AffineReader
 from cvxqop.problem.reading.matrix import MatrixReader
 from cvxqop.problem.reading.weights import Weight
@@ -57,7 +57,7 @@ def _rolled(original: Any) -> Any:
 
 FAULTS: dict[str, tuple[Any, str, Any]] = {
     "a minus is lost": (affine, "times", _absolute),
-    "the target is dropped": (assemble, "is_offset", lambda _: lambda piece: False),
+    "the target is dropped": (sharing, "is_offset", lambda _: lambda piece: False),
     "the intercept is dropped": (AffineReader, "_for_all", lambda _: lambda self, node: [{}]),
     "a factor is lost": (Weight, "times", lambda _: lambda self, scalar: self),
     "a divisor is lost": (Weight, "over", lambda _: lambda self, scalar: self),
@@ -65,11 +65,11 @@ FAULTS: dict[str, tuple[Any, str, Any]] = {
     "the threshold of huber is half": (terms, "huber", lambda _: lambda M: huber(M / 2)),
     "a squared hinge is a square": (terms, "squared_hinge", lambda _: squared),
     "columns are chosen in reverse": (MatrixReader, "_index", _reversed),
-    "labels have the other sign": (assemble, "read_labels", _negated),
+    "labels have the other sign": (sharing, "read_labels", _negated),
     "records change places": (matrix, "_oriented", _rolled),
     "a public term is lost": (analysis, "total", lambda f: lambda parts: f(parts[:-1])),
     "outputs change places": (
-        assemble, "Outputs", lambda f: lambda layout, labelled: f(layout[:, ::-1], labelled)
+        sharing, "Outputs", lambda f: lambda layout, labelled: f(layout[:, ::-1], labelled)
     ),
     "the public part has no norm": (factors, "_largest_norm", lambda _: lambda *arguments: 0.0),
     "an offset is not seen": (AffineRows, "has_offset", lambda _: False),

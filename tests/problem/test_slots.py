@@ -135,8 +135,10 @@ def test_it_is_never_released_as_public(placement, adjacency):
             other = outcome(place, form, placement, adjacency, record=1.0)
             assert other is None or other == found, (place, form)
             accepted.append(place)
+            if placement == "regulariser":  # a sum over records, linear in θ, is a private loss
+                assert not found[0][0], (place, form)
     # Only beside a record's own number may another number of the record stand.
-    assert bool(accepted) == (placement == "argument"), accepted
+    assert bool(accepted) == (placement in ("argument", "regulariser")), accepted
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -178,7 +178,11 @@ def test_no_sum_sees_a_weight_that_is_not_cut(name, clip):
         parts.append(sums.parts[0])
     wild, tame = parts
     edges = np.linspace(0.0, 10.0, 40)
-    assert np.array_equal(wild.gradient_norms(THETA, edges), tame.gradient_norms(THETA, edges))
+    cuts = np.array([0.5, 5.0])
+    (g, counts), (g2, counts2) = (one.cut_gradients(THETA, cuts, edges) for one in parts)
+    assert np.array_equal(counts, counts2)
+    assert counts.sum() == N
+    np.testing.assert_allclose(g, g2, rtol=1e-12)
     np.testing.assert_allclose(wild.gradient(THETA), tame.gradient(THETA), rtol=1e-12)
     if name == "squared" and clip is None:
         for one, two in zip(
@@ -424,3 +428,65 @@ def test_every_number_of_records_is_read_or_refused_alike(form):
             words = str(error)
         found.add(re.sub(r"var\d+", "var", words))
     assert len(found) == 1, found
+
+
+ORDER = np.random.default_rng(5).permutation(N)
+
+
+@pytest.mark.parametrize(
+    ("loss", "private"),
+    [
+        (cp.sum(cp.multiply(CW[ORDER], cp.square(CX @ w - CY))), [CX, CY, CW]),
+        (cp.sum_squares(CX[ORDER] @ w - CY), [CX, CY]),
+        (cp.sum_squares(CX[::-1] @ w - CY[::-1]), [CX, CY]),
+    ],
+)
+def test_records_in_another_order_are_refused(loss, private):
+    """Beside arrays in their own order, a record would be in two rows of the loss."""
+    with pytest.raises(ProblemError, match=r"may combine several records|selects some"):
+        read(cp.Problem(cp.Minimize(loss)), private, public=[ORDER])
+
+
+THETAS = cp.Variable((D, 2))
+OUTPUTS = CX @ THETAS
+WEIGHTS = cp.reshape(CW, (N, 1), order="F") @ np.ones((1, 2))
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        cp.sum(cp.multiply(CW, cp.huber(cp.norm(OUTPUTS, 2, axis=1)))),
+        cp.sum(cp.multiply(CW, cp.log_sum_exp(OUTPUTS, axis=1))),
+        cp.sum(cp.multiply(WEIGHTS, cp.square(OUTPUTS))),
+        cp.sum(cp.multiply(WEIGHTS, cp.huber(OUTPUTS))),
+    ],
+)
+def test_private_weights_of_several_outputs_are_refused(loss):
+    with pytest.raises(ProblemError, match="The private term"):
+        read(cp.Problem(cp.Minimize(loss)), [CX, CW], losses="any")
+
+
+def test_a_weighted_square_is_not_completed():
+    """Its linear term would be divided by the weight: it stays a row of its own, with its bound."""
+    loss = cp.sum(cp.multiply(CW, cp.square(CX @ w))) - 2 * cp.sum(cp.multiply(CY, CX @ w))
+    own = settled(loss, [CX, CY, CW])
+    _square, tilt = own.terms
+    found = own.constants(BOUNDS)
+    assert not found.one_row
+    assert found.anchor_gradient == pytest.approx(2.0)  # of the tilt, 2 offset row_norm
+    assert tilt.constants(BOUNDS).smoothness == 0.0
+    assert not own.one_residual
+    np.testing.assert_allclose(gradient(own), 2 * X.T @ (W * T - Y), rtol=1e-9)
+
+
+def test_a_linear_loss_has_no_classes():
+    loss = cp.sum(cp.multiply(CY, CX @ w))
+    with pytest.raises(OptionError, match="no labels of classes"):
+        settled(loss, [CX, CY], classes={-1: 1.0, 1: 2.0})
+
+
+def test_a_single_feature_is_no_label():
+    feature, slope = X[:, :1].copy(), cp.Variable(1)
+    (term,) = settled(cp.sum(cp.logistic(feature @ slope)), [feature]).terms
+    assert term.sign is None
+    assert term.row_norm(Bounds(row_norm=2.0)) == 2.0

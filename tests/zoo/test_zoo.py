@@ -21,34 +21,16 @@ NOT_YET = {
             "ols-negative logistic-signs logistic-rows logistic-diagonal bradley-terry "
             "exponential-utility cvar gamma"
         ),
-        "terms of single records are not put together": "ols-list ols-loop logistic-loop",
-        "columns that CVXPY puts together": "ols-ones logistic-exponentials-columns",
         "terms over different records": "ols-two-sets",
-        "residuals, slacks and epigraphs are not substituted": (
-            "ols-residual ols-epigraph hinge-slack"
-        ),
-        "private weights of a loss": (
-            "wls-private logistic-weights poisson-identity poisson-divergence negative-binomial "
-            "binomial survival"
-        ),
-        "public weights beside labels, or as a matrix": "binomial-public wls-diagonal",
+        "residuals, slacks and epigraphs are not substituted": "ols-epigraph",
+        "private weights of a loss": "poisson-divergence",
+        "public weights beside labels, or as a matrix": "binomial-public",
         "a constant inside a sum over records": "linex",
-        "what is linear in records": (
-            "moments graphical-lasso principal-subspace nearest-direction markowitz "
-            "markowitz-maximise"
-        ),
         "columns of one array, task by task": "multi-task",
-        "several outputs of a loss that is no square": (
-            "multi-huber multi-logistic multi-lengths mean-huber spatial-huber crammer-singer"
-        ),
-        "masks and weights of outputs, shared variables": (
-            "masked masked-public weighted-outputs shared-tasks"
-        ),
-        "indices that are computed from records": "softmax-index ratings",
-        "the refusal names no remedy that runs": (
-            "ols-gram denoising kernel-ridge worst-case censored positives-apart hard-margin cox "
-            "raking completion precision-from-moments ellipsoid markowitz-moments"
-        ),
+        "several outputs of a loss that is no square": "crammer-singer",
+        "masks and weights of outputs, shared variables": "weighted-outputs",
+        "indices that are computed from records": "softmax-index",
+        "the refusal names no remedy that runs": "worst-case censored cox",
     }.items()
     for form in forms.split()
 }

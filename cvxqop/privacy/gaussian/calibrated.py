@@ -116,7 +116,7 @@ class CalibratedGaussian:
         return self.scale * math.sqrt(2.0 * self.sensitivity.dimension)
 
     @property
-    def law(self) -> NoiseLaw:
+    def law(self) -> NoiseLaw | None:
         """That of the noise on H̃, on the first g̃ and on the sum of squares."""
         return NoiseLaw(
             "gaussian",

@@ -16,6 +16,7 @@ from cvxqop.errors import CalibrationError, OptionError
 from cvxqop.privacy.accounting.profile import gaussian_mu, is_number
 from cvxqop.privacy.gaussian.adaptive import calibrate_adaptive
 from cvxqop.privacy.gaussian.calibrated import CalibratedGaussian
+from cvxqop.privacy.gaussian.gradient import calibrate_gradient
 from cvxqop.privacy.gaussian.shifts import (
     curvature_shift,
     free_value_scale,
@@ -178,6 +179,8 @@ class Gaussian:
             return calibrate_truncated(
                 epsilon, delta, sensitivity, radius=radius, accuracy=accuracy
             )
+        if sensitivity.smoothness == 0.0:
+            return calibrate_gradient(epsilon, delta, sensitivity)
         total = gaussian_mu(epsilon, delta)
         release = None
         if accuracy is not None:

@@ -15,10 +15,12 @@ import scipy.sparse as sp
 
 from cvxqop.errors import OptionError
 from cvxqop.problem.erm import ERM
+from cvxqop.problem.losses.gradient_term import GradientTerm
+from cvxqop.problem.losses.margin_term import MarginTerm
 from cvxqop.problem.losses.output_terms import LabelledTerm
 from cvxqop.problem.losses.recognised import RecognisedLoss
 from cvxqop.problem.losses.scalar import logistic
-from cvxqop.problem.losses.terms import MarginTerm, Term
+from cvxqop.problem.losses.terms import Term
 from cvxqop.problem.records.beside import ClassWeights
 from cvxqop.problem.records.pieces import Column, Leaf, Piece, ZeroOneLeaf, signs_of
 
@@ -39,7 +41,7 @@ def weighed(erm: ERM, class_weight: Mapping[float, float] | None) -> ERM:
         return erm
     given = sorted((float(key), float(weight)) for key, weight in class_weight.items())
     classes, weights = zip(*given, strict=True)
-    texts = iter(erm.terms)
+    texts = iter(erm.texts.terms)
     assert isinstance(erm.loss, RecognisedLoss)
     terms = []
     for term in erm.loss.terms:
@@ -68,7 +70,7 @@ def _labels(term: Term) -> tuple[Leaf | None, Classes]:
     """The array of labels, and what they are."""
     rows: Any = term.rows
     beside = rows.beside
-    if not isinstance(term, MarginTerm):
+    if not isinstance(term, MarginTerm) or isinstance(term, GradientTerm):
         return None, ()
     if beside.labels is None:
         leaf = next(iter(signs_of(rows.pieces)), None)  # of two, a feature is the inner one

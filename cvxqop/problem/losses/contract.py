@@ -71,6 +71,10 @@ class PrivateTerms(Protocol):
         """Whether ℓ is quadratic in θ."""
 
     @property
+    def linear(self) -> bool:
+        """Whether ℓ is linear in θ: then no record has curvature."""
+
+    @property
     def clipped(self) -> bool:
         """Whether records are clipped to bounds; else constants are believed."""
 
@@ -84,7 +88,8 @@ class PrivateTerms(Protocol):
 
     @property
     def one_residual(self) -> bool:
-        """Whether a record has one residual, which may be cut closer at another anchor."""
+        """Whether a record has one residual, which may be cut closer at another anchor: cut to a
+        part of its bound, it has a gradient of at most that part of G0."""
 
     @property
     def squares(self) -> float | None:

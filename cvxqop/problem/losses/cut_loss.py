@@ -115,11 +115,10 @@ class CutLoss(Margin):
         return total
 
     def quadratic_form(self, A: Any, C: Array, anchor: Array) -> tuple[Any, Array]:
-        """Σ_i (Σ_j κ_j w_ij) a_i a_i', and Σ_i a_i Σ_j κ_j w_ij (a_i'θ0 + c_ij): squared losses,
-        slopes not cut."""
+        """Σ_i (Σ_j κ_j w_ij) a_i a_i', and Σ_i a_i h_i'(a_i'θ0): squares, slopes not cut."""
         numbers = self._numbers(C)
         kappa = np.array([loss.curvature for loss in self.losses])
-        slopes = (numbers.w * (numbers.c + outputs(A, anchor))) @ kappa
+        slopes = self._slope(outputs(A, anchor)[:, 0], numbers)
         return weighted_gram(A, numbers.w @ kappa), back(A, slopes[:, None])
 
     def _numbers(self, C: Array) -> _Numbers:

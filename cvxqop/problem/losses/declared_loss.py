@@ -51,7 +51,7 @@ class DeclaredLoss:
     vanishing = True
     cuts_slopes = cuts_arguments = one_residual = False
     records_are_drawn = False
-    has_offset = False
+    has_offset = linear = False
     flat = squares = None
     prediction_curvature = None
 

@@ -97,8 +97,6 @@ class LossSum(Margin):
         return total
 
     def quadratic_form(self, A: Any, C: Array, anchor: Array) -> tuple[Any, Array]:
-        """Σ_i (Σ_j κ_j) a_i a_i', and Σ_i a_i Σ_j κ_j (a_i'θ0 + c_ij)."""
-        kappa = np.array([loss.curvature for loss in self.losses])
-        if np.any(anchor):
-            C = C + outputs(A, anchor)
-        return weighted_gram(A, None) * kappa.sum(), back(A, (C @ kappa)[:, None])
+        """Σ_i (Σ_j κ_j) a_i a_i', and Σ_i a_i Σ_j φ_j'(a_i'θ0 + c_ij)."""
+        slopes = self.evaluate(outputs(A, anchor), C)[1]
+        return weighted_gram(A, None) * self.curvature, back(A, slopes)

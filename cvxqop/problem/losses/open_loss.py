@@ -13,12 +13,13 @@ import numpy.typing as npt
 
 from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.losses.contract import PrivateTerms
+from cvxqop.problem.losses.margin_term import MarginTerm
 from cvxqop.problem.losses.phi.loss import PhiLoss, loss_of
 from cvxqop.problem.losses.phi.recognise import NeedsRange, NeedsSmoothing
 from cvxqop.problem.losses.phi.smooth import Unread
 from cvxqop.problem.losses.recognised import RecognisedLoss
 from cvxqop.problem.losses.scalar import ScalarLoss
-from cvxqop.problem.losses.terms import MarginTerm, Term
+from cvxqop.problem.losses.terms import Term
 
 __all__ = ["OpenLoss", "Settled", "open_parts", "settle"]
 

@@ -1,4 +1,4 @@
-"""Recognised terms with several outputs a record: squared and multinomial logistic losses."""
+"""Recognised terms with several outputs a record: squares, multinomial, and of a length."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from cvxqop.errors import OptionError
 from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.losses.multinomial import Softmax, WeightedSoftmax
 from cvxqop.problem.losses.part import Part
+from cvxqop.problem.losses.radial import RadialSum
 from cvxqop.problem.losses.squares import Squares
 from cvxqop.problem.losses.terms import Term
 from cvxqop.problem.parts import Constants
@@ -20,7 +22,7 @@ from cvxqop.problem.records.clipping import ClippedRows
 from cvxqop.problem.records.output_clipping import ClippedLabels, ClippedOutputs
 from cvxqop.problem.records.shares import SharedRows, WeightedRows
 
-__all__ = ["LabelledTerm", "SquaresTerm"]
+__all__ = ["LabelledTerm", "RadialTerm", "SquaresTerm"]
 
 Array = npt.NDArray[np.float64]
 
@@ -46,13 +48,35 @@ class SquaresTerm(Term):
 
     def promise(self, offset: float | None, moved: bool) -> str:
         """The vector of arguments is cut in its norm."""
-        if not (self.has_offset or moved):
-            return ""
-        return f", and ‖Θ0'a + c‖ ≤ {offset:g} at the anchor"
+        return norm_promise(offset) if self.has_offset or moved else ""
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledTerm(Term):
+class BentTerm(Term):
+    """w ψ(Θ'a + c), ψ a function of k numbers whose Hessian M has constants of its own."""
+
+    def constants(
+        self, bounds: Bounds, anchor: Array | None = None, offset: float | None = None
+    ) -> Constants:
+        """Rank, trace and Frobenius norm of M ⊗ aa'."""
+        loss, R = self.losses[0][0], self.row_norm(bounds)
+        scale = R * R * self.largest[0]
+        return Constants(
+            smoothness=scale * loss.curvature,
+            anchor_gradient=R
+            * self._slope(self._bound(bounds, self._checked(anchor), offset) or 0.0),
+            quadratic=False,
+            row_norm=R,
+            hessian_rank=loss.hessian_rank,
+            hessian_range=loss.hessian_rank,  # vectors u ⊗ a
+            gradient_range=loss.hessian_rank,
+            trace=scale * loss.trace,
+            frobenius=scale * loss.frobenius,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTerm(BentTerm):
     """w (log Σ exp t − y't), t = Θ'a: the multinomial logistic loss.
 
     ``classes`` are public weights of the k classes, or none.
@@ -72,25 +96,6 @@ class LabelledTerm(Term):
     def flat(self) -> Array:
         """One number added to a row of Θ, which no softmax of Θ'a sees."""
         return self.outputs.shifts(self.dimension)
-
-    def constants(
-        self, bounds: Bounds, anchor: Array | None = None, offset: float | None = None
-    ) -> Constants:
-        """Rank, trace and Frobenius norm of M ⊗ aa'."""
-        loss, R = self.losses[0][0], self.row_norm(bounds)
-        scale = R * R * self.largest[0]
-        return Constants(
-            smoothness=scale * loss.curvature,
-            anchor_gradient=R
-            * self._slope(self._bound(bounds, self._checked(anchor), None) or 0.0),
-            quadratic=False,
-            row_norm=R,
-            hessian_rank=loss.hessian_rank,
-            hessian_range=loss.hessian_rank,  # the vectors u ⊗ a with Σ u = 0
-            gradient_range=loss.hessian_rank,
-            trace=scale * loss.trace,
-            frobenius=scale * loss.frobenius,
-        )
 
     def part(self, rows: ClippedRows, clip: float | None) -> Part:
         """Softmax with its labels."""
@@ -119,3 +124,29 @@ class LabelledTerm(Term):
     def promise(self, offset: float | None, moved: bool) -> str:
         """Labels become probability vectors."""
         return ", and its labels to the nearest probability vector"
+
+
+@dataclass(frozen=True, eq=False)
+class RadialTerm(BentTerm):
+    """w φ(‖Θ'a + c‖)."""
+
+    clipped_rows = ClippedOutputs
+
+    def part(self, rows: ClippedRows, clip: float | None) -> Part:
+        """φ of the length."""
+        if self.shares is not None:
+            raise OptionError(
+                "rows_per_person='mean' does not take a loss of the length of several outputs: "
+                "state a number of rows, such as rows_per_person=5."
+            )
+        summed = RadialSum(self.outputs.count, self.losses[0][0].loss, self.largest[0])
+        return Part(rows, summed, self.outputs.layout, self.dimension)
+
+    def promise(self, offset: float | None, moved: bool) -> str:
+        """The vector of arguments is cut in its norm."""
+        return norm_promise(offset) if self.has_offset or moved else ""
+
+
+def norm_promise(offset: float | None) -> str:
+    """What is enforced of several arguments."""
+    return f", and ‖Θ0'a + c‖ ≤ {offset:g} at the anchor"

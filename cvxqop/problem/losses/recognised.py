@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.problem.bounds import Bounds
+from cvxqop.problem.losses.gradient_term import GradientTerm
 from cvxqop.problem.losses.part import Part
 from cvxqop.problem.losses.terms import Term
 from cvxqop.problem.parts import Constants
@@ -55,6 +56,11 @@ class RecognisedLoss:
         return all(term.quadratic for term in self.terms)
 
     @property
+    def linear(self) -> bool:
+        """Whether every term is."""
+        return all(isinstance(term, GradientTerm) for term in self.terms)
+
+    @property
     def vanishing(self) -> bool:
         """Whether that of every term can."""
         return all(term.vanishing for term in self.terms)
@@ -66,8 +72,9 @@ class RecognisedLoss:
 
     @property
     def one_residual(self) -> bool:
-        """Whether there is one row; residuals of several have bounds of their own."""
-        return len(self.terms) == 1
+        """Whether there is one row; residuals of several have bounds of their own. The gradient of
+        a square with a public linear term beside it does not shrink with its residual."""
+        return len(self.terms) == 1 and (self.vanishing or not self.quadratic)
 
     @property
     def squares(self) -> float | None:
@@ -84,10 +91,23 @@ class RecognisedLoss:
         """That of a single term."""
         return self.terms[0].flat if len(self.terms) == 1 else None
 
+    @cached_property
+    def _apart(self) -> list[list[Term]]:
+        """The terms, those together that share entries of θ."""
+        clusters: list[tuple[set[int], list[Term]]] = []
+        for term in self.terms:
+            touched, own = term.support, [term]
+            met = [cluster for cluster in clusters if cluster[0] & touched]
+            for other, terms in met:
+                touched, own = touched | other, terms + own
+            clusters = [one for one in clusters if one not in met] + [(touched, own)]
+        return [own for _, own in clusters]
+
     @property
     def prediction_curvature(self) -> float | None:
         """That of a single term."""
-        return self.terms[0].prediction_curvature if len(self.terms) == 1 else None
+        alone = len(self.terms) == 1 and not self.linear
+        return self.terms[0].prediction_curvature if alone else None
 
     @property
     def _most(self) -> int:
@@ -102,8 +122,9 @@ class RecognisedLoss:
         """r where row_norm is √(r² + ‖public part‖²) of a term, r a short number and it is none."""
         known = [term.row_parts for term in self.terms if not term.row_parts.overlap]
         for parts in known:
-            rest = bounds.row_norm**2 - parts.public_norm**2
-            if parts.private and parts.public_norm > 0.0 and rest > 0.0:
+            public = parts.written_norm or parts.public_norm
+            rest = bounds.row_norm**2 - public**2
+            if parts.private and public > 0.0 and rest > 0.0:
                 r = math.sqrt(rest)
                 if _is_short(r) and not _is_short(bounds.row_norm):
                     return float(f"{r:.4g}")
@@ -115,15 +136,19 @@ class RecognisedLoss:
         return max(found, default=None)
 
     def smoothness(self, bounds: Bounds) -> float:
-        """Σ L, of all rows of a person."""
-        return self._most * sum(term.smoothness(bounds) for term in self.terms)
+        """Σ L of the terms that share variables, the largest of these; of all rows of a person."""
+        found = (sum(term.smoothness(bounds) for term in own) for own in self._apart)
+        return self._most * max(found)
 
     def constants(
         self, bounds: Bounds, anchor: Array | None = None, offset: float | None = None
     ) -> Constants:
         """Sums of those of the terms, of all rows of a person."""
-        one = Constants.total(
-            term.constants(bounds, anchor, self._cut(term, bounds, offset)) for term in self.terms
+        one = Constants.apart(
+            Constants.total(
+                term.constants(bounds, anchor, self._cut(term, bounds, offset)) for term in own
+            )
+            for own in self._apart
         )
         if self.persons is None:
             return one
@@ -138,14 +163,14 @@ class RecognisedLoss:
         *,
         as_written: bool = False,
     ) -> float:
-        """Σ G, of all rows of a person."""
-        bounds_of = (
-            term.gradient_bound(
-                bounds, anchor, self._cut(term, bounds, offset), distance, as_written=as_written
-            )
-            for term in self.terms
-        )
-        return self._most * sum(bounds_of)
+        """Σ G of the terms that share variables, and the length of these; of all rows of a
+        person."""
+
+        def bound(term: Term) -> float:
+            cut = self._cut(term, bounds, offset)
+            return term.gradient_bound(bounds, anchor, cut, distance, as_written=as_written)
+
+        return self._most * math.hypot(*(sum(map(bound, own)) for own in self._apart))
 
     def _cut(self, term: Term, bounds: Bounds, offset: float | None) -> float | None:
         """The part of a cut Rη at a common minimiser that belongs to the row of a term, R_j η."""

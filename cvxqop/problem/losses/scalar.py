@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
-__all__ = ["ScalarLoss", "huber", "logistic", "squared", "squared_hinge"]
+__all__ = ["ScalarLoss", "huber", "linear", "logistic", "squared", "squared_hinge"]
 
 Array = npt.NDArray[np.float64]
 Function = Callable[[Array], Array]
@@ -138,6 +138,16 @@ squared = ScalarLoss(
     quadratic=True,
     even=True,
     inverse=lambda u: 0.5 * u,
+)
+
+linear = ScalarLoss(
+    "linear, t",
+    value=lambda t: t,
+    derivative=np.ones_like,
+    second_derivative=np.zeros_like,
+    curvature=0.0,
+    slope=1.0,
+    quadratic=True,
 )
 
 logistic = ScalarLoss(

@@ -14,19 +14,16 @@ import numpy.typing as npt
 
 from cvxqop.errors import OptionError, ProblemError
 from cvxqop.problem.bounds import Bounds
-from cvxqop.problem.losses.cut_loss import CutLoss, linear_term
-from cvxqop.problem.losses.margins import LossSum
 from cvxqop.problem.losses.part import Part
 from cvxqop.problem.parts import Constants, RowParts
 from cvxqop.problem.private.persons import Persons
 from cvxqop.problem.records.clipping import ClippedRows
-from cvxqop.problem.records.cut_rows import CutRows
 from cvxqop.problem.records.outputs import Outputs
 from cvxqop.problem.records.pieces import LabelLeaf, Leaf
 from cvxqop.problem.records.rows import Rows
 from cvxqop.problem.records.shares import KeptRows
 
-__all__ = ["MarginTerm", "Term"]
+__all__ = ["Term"]
 
 Array = npt.NDArray[np.float64]
 
@@ -94,8 +91,8 @@ class Term:
     def squares(self) -> float | None:
         """κ where each record adds one ½κr², r in units of the target; else None."""
         (_, weight), *others = self.losses
-        own = self.shares is not None or any(self.rows.beside.weights) or np.size(weight) != 1
-        if others or own or not self._squares:
+        own = self.shares is not None or self.rows.beside.weighted or np.size(weight) != 1
+        if others or own or self.row_parts.completed or not self._squares:
             return None
         return float(self.prediction_curvature)
 
@@ -121,6 +118,15 @@ class Term:
         name = "slope_as_written" if as_written else "slope_bound"
         found = [getattr(own, name)(bound) for own, _ in self.losses]
         return sum(w * float(own) for w, own in zip(self.largest, found, strict=True))
+
+    @cached_property
+    def support(self) -> set[int]:
+        """The entries of θ that the rows are on; all of Θ where the rows do not say."""
+        pieces = getattr(self.rows, "pieces", None)
+        if pieces is None or self.outputs.count > 1:
+            return set(self.outputs.layout.ravel().tolist())
+        entries: set[int] = set()
+        return entries.union(*(piece.G.indices.tolist() for piece in pieces))
 
     def row_norm(self, bounds: Bounds) -> float:
         """R = sqrt((s row_norm)² + ‖public part‖²), in units of a, with the public factor s of the
@@ -263,47 +269,6 @@ class Term:
         """What is enforced of labels and weights, in words."""
         cut = self.sign or any(leaf.is_label for leaf in self.rows.leaves)
         return (*([", and its label to [−1, 1]"] if cut else []), *self.rows.beside.enforced)
-
-
-@dataclass(frozen=True, eq=False)
-class MarginTerm(Term):
-    """φ_j(a'θ + c_j): losses of one number that share a row, with weights and labels."""
-
-    cuts_slopes = True
-
-    @property
-    def vanishing(self) -> bool:
-        """As in `Term`; labels move the minimiser of each record."""
-        return self.rows.beside.labels is None and super().vanishing
-
-    def _slope(self, bound: float, as_written: bool = False) -> float:
-        """As in `Term`, and what labels add that are no part of a logistic loss."""
-        return super()._slope(bound, as_written) + self.rows.beside.slope
-
-    @property
-    def _weighted(self) -> bool:
-        return self.rows.beside.weighted or any(np.ndim(weight) for _, weight in self.losses)
-
-    def _point(self, theta: Array) -> Array:
-        return theta
-
-    def _alike(self, clip: float | None) -> bool:
-        """Whether records have the same loss; else it reads its numbers from the record."""
-        return clip is None and not self._weighted and self.shares is None
-
-    def linear(self, rows: ClippedRows, clip: float | None) -> Array:
-        """Labels, where they are not among the numbers that the loss reads."""
-        return linear_term(rows) if self._alike(clip) else super().linear(rows, clip)
-
-    def part(self, rows: ClippedRows, clip: float | None) -> Part:
-        """Σ_j φ_j; where weights or a cut make records differ, one loss with their numbers."""
-        layout = self.outputs.layout
-        if self._alike(clip):
-            losses = [loss.times(float(weight)) for loss, weight in self.losses]
-            return Part(rows, LossSum(losses), layout, self.dimension)
-        cut = CutRows(rows, [weight for _, weight in self.losses], clip, self.shares)
-        loss = CutLoss(tuple(loss for loss, _ in self.losses), self._curvature)
-        return Part(cut, loss, layout, self.dimension)
 
 
 def _largest(weight: Any) -> float:

@@ -103,10 +103,11 @@ class AffineReader:
             return self._for_all(node)
         if not self._fits(node):
             self._refuse(node, "does not have one entry a record")
-        if kind in ("promote", "broadcast"):
+        constant = self._count > 1 and not _cvxpy.has_variables(node)
+        if kind in ("promote", "broadcast") and not (constant and self._private.contains(node)):
             inner = node.args[0]
             return self._walk(inner) if inner.ndim else self._for_all(inner)
-        if self._count > 1 and not _cvxpy.has_variables(node):
+        if constant:
             return self._columns(self._matrices.read(node, 0, self._term))
         if kind == "add":
             parts = [self._walk(argument) for argument in node.args]
@@ -117,7 +118,7 @@ class AffineReader:
         turned = kind in ("reshape", "transpose") and self._count == 1
         if kind == "conj" or (turned and self._fits(node.args[0])):
             return self._walk(node.args[0])
-        if kind in ("multiply", "divide") and self._count > 1:
+        if kind == "divide" and self._count > 1:
             self._refuse(node, "is not of the form X @ Theta + b - Y")
         read = {"multiply": self._multiply, "divide": self._divide, "matmul": self._matmul}.get(
             kind
@@ -273,10 +274,8 @@ class AffineReader:
         return products(self._public_constant(value.diagonal()), self._walk(vector))
 
     def _check_plain(self, node: Any, value: Any) -> None:
-        """Where n is private, records are multiplied by no other matrix than a plain number of I.
-
-        With one record, a matrix that mixes records and a number are the same.
-        """
+        """Where n is private, records are multiplied by no other matrix than a plain number of I:
+        of one record, a matrix that mixes records and a number are the same."""
         if self._private.count_is_private and value.ndim == 2 and not is_plain_identity(value):
             self._refuse(node, refusals.PUBLIC_MATRIX)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 import cvxpy as cp
@@ -159,7 +159,6 @@ def _read(
     if losses == "named" and reader.opened:
         reader.refuse_term(reader.opened[0].written, refusals.UNKNOWN)
     read_opened(reader, data, text)
-    reader.check_linear()
     checks.check_rest(reader.rest, text)
     checks.check_arguments(reader.terms, reader.linear, data, text)
     stacking = _stacking(reader, text)
@@ -189,21 +188,27 @@ def _read(
         constraints=constraints,
         private_names=data.descriptions,
         public_data=(*data.public_descriptions, *listing.unlisted_names(data)),
-        mean=any(term.mean for term in reader.terms),
+        mean=any(t.mean for t in reader.terms) or any(t.mean for t in reader.linear),
         adjacency=adjacency,
         persons=persons,
         private_leaves=tuple(data.leaf_names),
         private_arrays=data.arrays,
         texts=Texts(
             terms=tuple(text(own.written, shapes) for group in groups for own in group.terms),
-            labels=tuple(text(own.written, shapes) for group in groups for own in group.labels),
-            rows=tuple(row_text(group.row, stacking) for group in groups),
+            labels=_once(text(own.written, shapes) for group in groups for own in group.labels),
+            squares=_once(text(own.written, shapes) for group in groups for own in group.squares),
+            rows=_once(row_text(group.row, stacking) for group in groups),
             rest=tuple(text(node, shapes) for node in reader.rest),
             constraints=tuple(text(constraint, shapes) for constraint in constraints),
             read_as=found.read_as(shapes),
             scale=scale_statement(reader.scales, bool(reader.opened)) if hidden else None,
         ),
     )
+
+
+def _once(texts: Iterable[str]) -> tuple[str, ...]:
+    """Each text once, where it is that of several outputs."""
+    return tuple(dict.fromkeys(texts))
 
 
 def _refuse_by_structure(reader: TermReader, data: PrivateData, text: Callable[[Any], str]) -> None:
@@ -215,22 +220,25 @@ def _refuse_by_structure(reader: TermReader, data: PrivateData, text: Callable[[
         reasons.append(reason)
         raise ProblemError(reason)
 
-    for term in reader.terms:
+    found = [(term.argument, term.private, term.written) for term in reader.terms]
+    found += [(own.factors[-1], own.factors[:-1], own.written) for own in reader.linear]
+    for argument, beside, written in found:
         with contextlib.suppress(ProblemError):
-            for node in (term.argument, *term.private):
+            for node in (argument, *filter(data.contains, beside)):
                 if not _cvxpy.holds_records(node):
                     SeparableReader(data, refuse).read_rows(node)
         for reason in reasons:
             if refusals.PUBLIC_ROWS not in reason:
-                kept = (refusals.PER_RECORD, refusals.of_shape(term.argument, hidden=True))
+                kept = (refusals.PER_RECORD, refusals.of_shape(argument, hidden=True))
                 said = reason if reason in kept else refusals.COMBINES
-                raise ProblemError(f"The private term {text(term.written)} {said}.") from None
+                raise ProblemError(f"The private term {text(written)} {said}.") from None
 
 
 def _stacking(reader: TermReader, text: Callable[[Any], str]) -> Stacking:
     """θ: the variables of the losses in order of appearance."""
     arguments = [(term.argument, term.written) for term in reader.terms]
     arguments += [(term.factors[-1], term.written) for term in reader.linear]
+    quadratic = all(term.loss.quadratic for term in reader.terms)
     seen: dict[int, cp.Variable] = {}
     for argument, written in arguments:
         own = _cvxpy.variables(argument)
@@ -239,7 +247,7 @@ def _stacking(reader: TermReader, text: Callable[[Any], str]) -> Stacking:
                 f"The private term {text(written)} does not depend on a variable; remove it."
             )
         for variable in own:
-            checks.check_loss_variable(variable)
+            checks.check_loss_variable(variable, quadratic)
             seen.setdefault(variable.id, variable)
     return Stacking(list(seen.values()))
 

@@ -11,11 +11,12 @@ import numpy as np
 from cvxqop import _cvxpy
 from cvxqop.errors import ProblemError
 from cvxqop.problem.losses.multinomial import Multinomial
+from cvxqop.problem.losses.radial import Radial
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.private.listing import summands
 from cvxqop.problem.reading import refusals
 from cvxqop.problem.reading.loss_terms import LinearTerm, LossTerm
-from cvxqop.problem.reading.public import constant_array, outputs_of, record_count
+from cvxqop.problem.reading.public import constant_array, outputs_of, record_count, records_of
 from cvxqop.problem.spelling.impossible import IMPOSSIBLE, IN_A_CONSTRAINT, Impossible
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 _KEPT_ATTRIBUTES = ("nonneg", "nonpos", "pos", "neg", "bounds")
+_TIED_ATTRIBUTES = ("symmetric", "PSD", "NSD")
 
 Text = Callable[[Any], str]
 
@@ -82,10 +84,11 @@ def _check_variable(variable: cp.Variable) -> None:
             )
 
 
-def check_loss_variable(variable: cp.Variable) -> None:
-    """A variable of the loss may have attributes that are plain constraints, no others."""
+def check_loss_variable(variable: cp.Variable, quadratic: bool) -> None:
+    """A variable of the loss may have attributes that are plain constraints, and of a quadratic
+    loss, whose release does not look at them, those of symmetric matrices."""
     for name in _cvxpy.attributes(variable):
-        if name not in _KEPT_ATTRIBUTES:
+        if name not in _KEPT_ATTRIBUTES and not (quadratic and name in _TIED_ATTRIBUTES):
             raise ProblemError(
                 f"The variable {variable.name()} of the private loss has the attribute {name}, "
                 "which ties its entries together. Use a free variable and state the property as a "
@@ -93,35 +96,29 @@ def check_loss_variable(variable: cp.Variable) -> None:
             )
 
 
-def common_count(terms: Sequence[LossTerm], data: PrivateData, text: Text) -> int:
-    """n, the same for all terms."""
-    counts = []
-    for term in terms:
-        outputs = outputs_of(term.argument, data.records)
-        n = record_count(term.argument) if outputs is None else data.records
-        counts.append((n, term.written))
-        counts += [(record_count(weights), term.written) for weights in term.private]
+def common_count(
+    terms: Sequence[LossTerm], linear: Sequence[LinearTerm], data: PrivateData, text: Text
+) -> int:
+    """n, the same for all terms and private weights: the linear terms where there are no others."""
+    arguments = [(term.argument, term.written) for term in terms]
+    arguments = arguments or [(one, own.written) for own in linear for one in own.factors]
+    counts = [(records_of(argument, data.records), written) for argument, written in arguments]
+    counts += [(record_count(one), term.written) for term in terms for one in term.private]
     check_counts(counts, text)
     return counts[0][0] or 0
 
 
 def check_outputs(term: LossTerm, data: PrivateData, text: Text) -> None:
-    """What may have several outputs a record: a square, and the multinomial loss, which must."""
-    labelled = isinstance(term.loss, Multinomial)
+    """The multinomial loss has several outputs a record, and one weight."""
+    labelled, radial = isinstance(term.loss, Multinomial), isinstance(term.loss, Radial)
     if outputs_of(term.argument, data.records) is None:
         if labelled:
             _refuse_term(term, refusals.of_shape(term.argument, data.count_is_private), text)
         return
-    if np.ndim(term.weight) or term.private:
-        _refuse_term(term, "has weights, one a record, and several outputs a record", text)
-    if not (labelled or term.loss.quadratic):
-        _refuse_term(
-            term,
-            "has several outputs a record, which sum_squares(X @ Theta - Y) and "
-            "log_sum_exp(X @ Theta, axis=1) may have and other losses not: a record's Hessian may "
-            "then have rank above one. Use one output a record",
-            text,
-        )
+    if term.private:
+        _refuse_term(term, "has private weights, and several outputs a record", text)
+    if (labelled or radial) and np.ndim(term.weight):
+        _refuse_term(term, "has public weights, one a record, and several outputs a record", text)
 
 
 def check_counts(counts: Sequence[tuple[int | None, Any]], text: Text) -> None:
@@ -204,10 +201,12 @@ def _refuse_term(term: LossTerm, reason: str, text: Text) -> NoReturn:
     raise ProblemError(f"The private term {text(term.written)} {reason}.")
 
 
-def check_weights(terms: Sequence[LossTerm | LinearTerm], n: int, text: Text) -> None:
-    """Weights have one entry a record."""
+def check_weights(terms: Sequence[LossTerm], n: int, data: PrivateData, text: Text) -> None:
+    """Weights have one entry a record, or one for each of its outputs."""
     for term in terms:
-        if np.ndim(term.weight) and np.size(term.weight) not in (1, n):
+        outputs = outputs_of(term.argument, data.records)
+        most = n if outputs is None else n * int(outputs.shape[1])
+        if np.ndim(term.weight) and np.size(term.weight) not in (1, most):
             raise ProblemError(
                 f"The private term {text(term.written)} has weights for another number of records."
             )
@@ -258,12 +257,17 @@ def check_matrices(objective: Any, data: PrivateData, text: Text) -> None:
             continue
         for node in _cvxpy.nodes(term):
             kind = _cvxpy.kind(node)
-            if kind == "quad_form" and data.contains(node.args[1]):
+            if kind == "quad_form" and data.contains(node.args[1]) and not _scales(node, data):
                 _refuse(node, term, IMPOSSIBLE["matrix"].text, text)
             if kind == "quad_form" and data.contains(node.args[0]) and _weighs(node.args[1]):
                 _refuse(node, term, IMPOSSIBLE["quad_form"].text, text)
             if kind in ("add", "multiply") and not data.count_is_private and _grows(node, data):
                 _refuse(node, term, IMPOSSIBLE["per record"].text, text)
+
+
+def _scales(node: Any, data: PrivateData) -> bool:
+    """Whether a quadratic form has private weights, one a record."""
+    return _cvxpy.kind(node.args[1]) == "diag" and data.contains(node.args[0])
 
 
 def _weighs(matrix: Any) -> bool:

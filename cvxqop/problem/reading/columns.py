@@ -8,7 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from cvxqop.problem.records.pieces import Piece, Pieces, Signature, linear_part, product
+from cvxqop.problem.records.pieces import (
+    Piece,
+    Pieces,
+    Signature,
+    linear_part,
+    product,
+    times,
+    total,
+)
 
 __all__ = [
     "CONSTANT",
@@ -17,10 +25,12 @@ __all__ = [
     "centred",
     "is_offset",
     "layout_of",
+    "line",
     "linear_columns",
     "products",
     "ratio",
     "restricted",
+    "shared_row",
     "support",
 ]
 
@@ -97,3 +107,39 @@ def centred(columns: Columns, centre: float) -> Columns:
 def restricted(row: Pieces, entries: npt.NDArray[np.intp]) -> Pieces:
     """A row on these entries of θ alone."""
     return {key: replace(p, G=sp.csr_array(p.G[:, entries])) for key, p in row.items()}
+
+
+def shared_row(rows: Columns) -> bool:
+    """Whether outputs have variables of their own, and the same row on them."""
+    layout = layout_of(rows)
+    if layout is None:
+        return False
+    first, *others = map(restricted, rows, layout.T)
+    return all(abs((ratio([own], [first]) or 0.0) - 1.0) <= TOLERANCE for own in others)
+
+
+def line(own: Columns, base: Columns) -> tuple[float, float] | None:
+    """(a, b) with own = a · base + b in every output, public numbers; None if there are none."""
+    if len(own) != len(base) or not any(linear_columns(own)):
+        return None
+    a = ratio(linear_columns(own), linear_columns(base))
+    if a is None:
+        return None
+    shifts = {_shift(one, other, a) for one, other in zip(own, base, strict=True)}
+    b = shifts.pop()
+    return None if shifts or b is None else (a, b)
+
+
+def _shift(own: Pieces, base: Pieces, a: float) -> float | None:
+    """b with own = a · base + b."""
+    b = 0.0
+    sizes = [abs(p.g).max(initial=0.0) + abs(p.G).max() for p in own.values()]
+    for key, piece in total([own, times(base, -a)]).items():
+        rest = abs(piece.G).max()
+        if key == CONSTANT:
+            b = float(piece.g[0])
+        else:
+            rest = max(rest, float(np.max(np.abs(piece.g), initial=0.0)))
+        if rest > TOLERANCE * max(sizes):
+            return None
+    return b

@@ -78,7 +78,7 @@ def read_declared(
     _check_term(_cvxpy.unsigned(term, data.match), reader.written, declared, text)
     variables = {v.id: v for v in _cvxpy.variables(term)}
     for variable in variables.values():
-        checks.check_loss_variable(variable)
+        checks.check_loss_variable(variable, quadratic=False)
     stacking = Stacking(list(variables.values()))
     declared.rank(stacking.dimension)
     n = reader.records.counts.pop()

@@ -23,7 +23,7 @@ from cvxqop.problem.reading.public import constant_array
 from cvxqop.problem.records.pieces import Column, Piece
 from cvxqop.problem.records.rows import AffineRows
 
-__all__ = ["outer_factor", "row_parts"]
+__all__ = ["columns_factor", "outer_factor", "row_parts"]
 
 _ROUNDING = 1e-12
 _LARGE = 1024
@@ -103,6 +103,17 @@ def _is_diagonal(value: Any) -> bool:
         return False
     rows, columns = sp.coo_array(value).coords
     return bool(np.all(rows == columns))
+
+
+def columns_factor(piece: Piece) -> float:
+    """Largest absolute product of the public columns, times the norms of the maps of private ones.
+
+    A private column beside a matrix, such as a label, is part of the features as it is.
+    """
+    factor = 1.0
+    for column in piece.columns:
+        factor *= float(np.linalg.norm(column.weights)) if column.leaf.private else _largest(column)
+    return factor
 
 
 def _largest(column: Column) -> float:

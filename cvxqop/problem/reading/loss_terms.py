@@ -13,10 +13,11 @@ from cvxqop.errors import ProblemError
 from cvxqop.problem.losses.multinomial import Multinomial
 from cvxqop.problem.losses.open_loss import OpenLoss
 from cvxqop.problem.losses.phi.loss import PhiLoss
+from cvxqop.problem.losses.radial import Radial
 from cvxqop.problem.losses.scalar import ScalarLoss, logistic
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading import refusals
-from cvxqop.problem.reading.public import record_count
+from cvxqop.problem.reading.public import outputs_of, record_count
 from cvxqop.problem.reading.separable import Structure
 from cvxqop.problem.reading.weights import Weight
 
@@ -34,7 +35,7 @@ class LossTerm:
     without variables, with one private weight a record.
     """
 
-    loss: ScalarLoss | Multinomial
+    loss: ScalarLoss | Multinomial | Radial
     weight: float | Array
     argument: Any
     written: Any
@@ -50,12 +51,14 @@ class LossTerm:
 
 @dataclass(frozen=True, eq=False)
 class LinearTerm:
-    """weight · Σ_i Π factors_i, linear in the variables: the label part of a logistic loss."""
+    """weight · Σ_i Π factors_i, linear in the variables; ``output`` is one of several outputs a
+    record, where the others are terms of their own."""
 
     weight: float | Array
     factors: tuple[Any, ...]
     written: Any
     mean: bool
+    output: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +100,8 @@ def argument_nodes(node: Any, data: PrivateData) -> list[Any] | str:
     if any(map(data.contains, beside)) or not _cvxpy.has_variables(node):
         return refusals.BESIDE
     affine = is_affine(node)
+    if affine and outputs_of(node, data.records) is not None and _keeps_records(node, data):
+        return [_unscaled(node, data)]
     if affine and record_count(node) in data.counts and _keeps_records(node, data):
         return [] if _grows(node, data) else [_unscaled(node, data)]
     found: list[Any] = []

@@ -123,6 +123,9 @@ class MatrixReader:
             )
         if kind == "matmul":
             return self._product(node, axis)
+        if kind in ("promote", "broadcast") and node.args[0].shape == (node.shape[0], 1):
+            repeated = np.ones((1, node.shape[1]))
+            return [factor.times(repeated) for factor in self._read(node.args[0], axis)]
         if kind == "index":
             return self._index(node, axis)
         return self._refuse(node, "may combine several records")

@@ -24,6 +24,7 @@ __all__ = [
     "number",
     "outputs_of",
     "record_count",
+    "records_of",
     "regrouped",
 ]
 
@@ -71,6 +72,11 @@ def record_count(node: Any) -> int | None:
         return int(node.n)
     long = [side for side in node.shape if side != 1]
     return None if len(long) > 1 else long[0] if long else 1
+
+
+def records_of(argument: Any, records: int | None) -> int | None:
+    """n for an argument with one entry a record, or one row of outputs."""
+    return record_count(argument) if outputs_of(argument, records) is None else records
 
 
 def outputs_of(argument: Any, records: int | None) -> Any:

@@ -143,13 +143,11 @@ _SMOOTHER = (
     "of a norm in place of the norm"
 )
 
-_ROUGH = (
-    'is a loss that is not smooth. State smoothing="auto", or a width in units of the argument '
-    "such as smoothing=0.5, to have its Moreau envelope instead; or " + _SMOOTHER
-)
-
 OPEN = {
-    "smoothing": _ROUGH,
+    "smoothing": (
+        'is a loss that is not smooth. State smoothing="auto", or a width in units of the argument '
+        "such as smoothing=0.5, to have its Moreau envelope instead; or " + _SMOOTHER
+    ),
     "range": (
         "is a loss without a bound on its curvature on the whole line. Bound the variable by a "
         "constraint, such as norm(w, 2) <= 2, or the argument, such as Bounds(row_norm=…, "

@@ -16,11 +16,12 @@ from cvxqop.problem.losses.phi.piecewise import Piecewise
 from cvxqop.problem.losses.phi.reading import read_function
 from cvxqop.problem.losses.phi.recognise import NotRecognised, Smooth, classified
 from cvxqop.problem.losses.phi.smooth import Unread
+from cvxqop.problem.losses.radial import Radial
 from cvxqop.problem.losses.scalar import squared
 from cvxqop.problem.private.data import PrivateData
 from cvxqop.problem.reading import checks, refusals
 from cvxqop.problem.reading.affine import AffineReader
-from cvxqop.problem.reading.columns import CONSTANT, TOLERANCE, Columns, linear_columns, ratio
+from cvxqop.problem.reading.columns import CONSTANT, Columns, line, linear_columns
 from cvxqop.problem.reading.loss_terms import (
     LinearTerm,
     LossTerm,
@@ -32,12 +33,16 @@ from cvxqop.problem.reading.public import Stacking, constant_array, is_plain, re
 from cvxqop.problem.reading.separable import PUBLIC, SeparableReader, State
 from cvxqop.problem.reading.terms import TermReader
 from cvxqop.problem.reading.weights import Weight, weight_ratio
-from cvxqop.problem.records.pieces import Pieces, times, total
+from cvxqop.problem.records.pieces import Pieces
 
 __all__ = ["read_opened"]
 
 Text = Callable[[Any], str]
 _NAME = "a loss of one number"
+_OF_A_LENGTH = (
+    "is a function of the length of several outputs that is not smooth, or has no bound on its "
+    "slope. Use sum(huber(norm(X @ Theta - Y, 2, axis=1), M)), or sum_squares(X @ Theta - Y)"
+)
 
 
 @dataclass(eq=False)
@@ -51,12 +56,13 @@ class _Phi:
     private: Pieces
     written: Any
     mean: bool
+    radial: bool = False
 
     @property
     def offset(self) -> float:
-        """The public number in the argument."""
-        (own,) = self.columns
-        return float(own[CONSTANT].g[0]) if CONSTANT in own else 0.0
+        """The public number in the argument, the same in all outputs."""
+        found = {float(own[CONSTANT].g[0]) if CONSTANT in own else 0.0 for own in self.columns}
+        return found.pop() if len(found) == 1 else 0.0
 
 
 def read_opened(reader: TermReader, data: PrivateData, text: Text) -> None:
@@ -118,20 +124,22 @@ class _Reading:
             self._refuse("does not depend on a variable; remove it")
         also = []
         for node in others:
-            line = _line(self._affine.read(node, own.written), columns)
-            if line is None:
+            own_line = line(self._affine.read(node, own.written), columns)
+            if own_line is None:
                 self._refuse(refusals.SEVERAL)
-            also.append((node, *line))
+            also.append((node, *own_line))
         outer, sign, weights = self._weights()
+        length = _length_of(base, own.node) if len(columns) > 1 and not also else None
         try:
-            function = read_function(own.node, base, also)
+            function = read_function(own.node, base if length is None else length, also)
         except (Unread, OverflowError) as reason:
             self._refuse(f"{reason}{refusals.DECLARE}")
         self._reader.scales += own.factor.scales
         mean = self._reader.is_mean(own.factor, base)
         weight = replace(own.factor, value=abs(outer) * weights)
+        radial = length is not None
         private = self._affine.read_product(weight.private, own.written)
-        return _Phi(function * sign, base, columns, weight, private, own.written, mean)
+        return _Phi(function * sign, base, columns, weight, private, own.written, mean, radial)
 
     def _check_numbers(self) -> None:
         """Refuse arrays of one entry that are listed nowhere: κ would tell a record's number."""
@@ -200,36 +208,31 @@ class _Around(SeparableReader):
             super()._divisor(node, states)
 
 
-def _line(own: Columns, base: Columns) -> tuple[float, float] | None:
-    """(a, b) with own = a · base + b, public numbers; None if there are none."""
-    if len(own) != 1 or len(base) != 1 or not any(linear_columns(own)):
-        return None
-    a = ratio(linear_columns(own), linear_columns(base))
-    if a is None:
-        return None
-    b = 0.0
-    sizes = [abs(p.g).max(initial=0.0) + abs(p.G).max() for p in own[0].values()]
-    for key, piece in total([own[0], times(base[0], -a)]).items():
-        rest = abs(piece.G).max()
-        if key == CONSTANT:
-            b = float(piece.g[0])
-        else:
-            rest = max(rest, float(np.max(np.abs(piece.g), initial=0.0)))
-        if rest > TOLERANCE * max(sizes):
-            return None
-    return a, b
+def _length_of(argument: Any, node: Any) -> Any:
+    """The node that is the Euclidean length of each record's outputs; None if there is none."""
+    found = [
+        one
+        for one in _cvxpy.nodes(node)
+        if _cvxpy.kind(one) == "pnorm"
+        and one.args[0] is argument
+        and float(one.p) == 2.0
+        and one.axis in (1, -1)
+        and not one.keepdims
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _joins(phi: _Phi, own: _Phi) -> bool:
     """Whether two have one argument, and weights that are numbers, or the same private ones."""
     numbers = np.ndim(phi.weight.value) == 0 == np.ndim(own.weight.value)
+    numbers = numbers and not (phi.radial or own.radial)
     numbers = numbers and weight_ratio(own.private, phi.private) == 1.0
     usable = numbers and 0.0 < float(phi.weight.value) < np.inf
-    return usable and _line(own.columns, phi.columns) is not None
+    return usable and line(own.columns, phi.columns) is not None
 
 
 def _join(phi: _Phi, own: _Phi) -> None:
-    a, b = _line(own.columns, phi.columns) or (1.0, 0.0)
+    a, b = line(own.columns, phi.columns) or (1.0, 0.0)
     factor = Fraction(float(own.weight.value)) / Fraction(float(phi.weight.value))
     moved = own.function if (a, b) == (1.0, 0.0) else _moved(own.function, a, b)
     phi.function = phi.function + moved * factor
@@ -249,16 +252,17 @@ def _folded(own: LinearTerm, found: Sequence[_Phi], affine: AffineReader) -> boo
         return False
     *private, argument = own.factors
     for phi in found:
-        if record_count(argument) != record_count(phi.argument) or np.ndim(phi.weight.value):
+        alike = record_count(argument) == record_count(phi.argument) and not phi.radial
+        if not alike or np.ndim(phi.weight.value):
             continue
         try:
-            line = _line(affine.read(argument, own.written), phi.columns)
-            times = weight_ratio(affine.read_product(private, own.written), phi.private)
+            found_line = line(affine.read(argument, own.written), phi.columns)
+            share = weight_ratio(affine.read_product(private, own.written), phi.private)
         except ProblemError:
             return False
         weight = float(phi.weight.value)
-        if line is not None and times is not None and 0.0 < weight < np.inf:
-            slope = Fraction(float(own.weight) * times) * Fraction(line[0]) / Fraction(weight)
+        if found_line is not None and share is not None and 0.0 < weight < np.inf:
+            slope = Fraction(float(own.weight) * share) * Fraction(found_line[0]) / Fraction(weight)
             phi.function = phi.function + Piecewise.argument() * slope
             phi.mean = phi.mean or own.mean
             if own.written is not phi.written:
@@ -269,7 +273,8 @@ def _folded(own: LinearTerm, found: Sequence[_Phi], affine: AffineReader) -> boo
 
 def _term(phi: _Phi, reader: TermReader) -> LossTerm:
     """The loss, of the argument less its public number, which becomes part of φ."""
-    offset, reason = phi.offset, "has a constant that is too large"
+    offset = 0.0 if phi.radial else phi.offset
+    reason = "has a constant that is too large"
     try:
         found = classified(phi.function, _NAME)
         if isinstance(found, Smooth) and offset:
@@ -277,8 +282,16 @@ def _term(phi: _Phi, reader: TermReader) -> LossTerm:
     except (Unread, OverflowError) as why:
         found = NotRecognised(str(why) if isinstance(why, Unread) else reason)
     if isinstance(found, NotRecognised):
-        reader.refuse_term(phi.written, f"{found.reason}{refusals.DECLARE}")
-    loss = found.loss if isinstance(found, Smooth) else OpenLoss.of(found, 1.0, offset)
+        reason = _OF_A_LENGTH if phi.radial else f"{found.reason}{refusals.DECLARE}"
+        reader.refuse_term(phi.written, reason)
     weight = reader.checked_weight(phi.weight, phi.written)
     private = phi.weight.private
+    if phi.radial:
+        count = len(phi.columns)
+        loss: Any = found.loss if isinstance(found, Smooth) else None
+        if loss is None or loss.derivative(np.zeros(1))[0] != 0.0 or not np.isfinite(loss.slope):
+            reader.refuse_term(phi.written, _OF_A_LENGTH)
+        radial = Radial(count, loss)
+        return LossTerm(radial, weight, phi.argument, phi.written, phi.mean, 0.0, private)
+    loss = found.loss if isinstance(found, Smooth) else OpenLoss.of(found, 1.0, offset)
     return LossTerm(loss, weight, phi.argument, phi.written, phi.mean, offset, private)

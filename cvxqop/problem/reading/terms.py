@@ -53,18 +53,6 @@ class TermReader:
         """Read the expression that is minimised into ``terms``, ``linear`` and ``rest``."""
         self._split_term(node, Weight())
 
-    def check_linear(self) -> None:
-        """Linear terms are labels of some loss.
-
-        Raises
-        ------
-        ProblemError
-            If there is none.
-        """
-        if self.linear and not any(term.takes_labels for term in self.terms):
-            self._written = self.linear[0].written
-            self._refuse(refusals.COMBINES)
-
     def _split(self, node: Any, factor: Weight, written: Any) -> None:
         if not self._private.contains(node):
             weight = float(np.asarray(factor.value))

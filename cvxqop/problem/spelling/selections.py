@@ -74,6 +74,8 @@ class Selections:
         others = zip(held.shape[1:], key[1:], strict=True)
         if not all(range(side)[own] == range(side) for side, own in others):
             return None
+        if len(range(held.shape[0])[key[0]]) != node.shape[0]:
+            return None  # CVXPY writes [::-1] with the end −1, which is another place
         return self._rows(held, key[0])
 
     def _rows(self, leaf: Any, key: Any) -> Any:
@@ -84,11 +86,13 @@ class Selections:
         chosen = everyone[key]
         if match is None or match.axis not in (0, None) or self._data.count_is_private:
             return None
-        if np.array_equal(chosen, everyone) or _cvxpy.is_sparse(_cvxpy.leaf_value(leaf)):
+        if _cvxpy.is_sparse(_cvxpy.leaf_value(leaf)):
             return None
         known = chosen if self._chosen is None else self._chosen
         if len(np.unique(chosen)) < len(chosen) or not np.array_equal(known, chosen):
             raise ProblemError(refusals.CHOSEN)
+        if len(chosen) == len(everyone):
+            return None  # in another order, beside arrays in theirs, records would meet others
         self._chosen = chosen
         if match.entry not in self._made:
             rows = np.array(_cvxpy.leaf_value(leaf)[chosen])

@@ -16,7 +16,7 @@ from cvxqop._cvxpy import SHARED
 from cvxqop.solve.cones.cones import Cones
 from cvxqop.solve.cones.projections import vector
 
-__all__ = ["ConeSolution", "run_clarabel", "run_cvxpy"]
+__all__ = ["ConeSolution", "cone_constraints", "run_clarabel", "run_cvxpy"]
 
 Array = npt.NDArray[np.float64]
 
@@ -102,10 +102,14 @@ def cone_problem(
 ) -> tuple[cp.Problem, cp.Variable, list[cp.Constraint]]:
     """The same as a CVXPY problem, with one constraint a cone; ½x'Px is ½d'Hd of the first x."""
     x = cp.Variable(len(q))
-    slack = b - A @ x
-    constraints = [_cvxpy_cone(cone, slack[cone.rows]) for cone in cones.parts]
+    constraints = cone_constraints(cones, b - A @ x)
     bend = cp.quad_form(x[: len(H)], cp.psd_wrap(H))
     return cp.Problem(cp.Minimize(0.5 * bend + q @ x), constraints), x, constraints
+
+
+def cone_constraints(cones: Cones, slack: Any) -> list[cp.Constraint]:
+    """slack ∈ K, one constraint a cone."""
+    return [_cvxpy_cone(cone, slack[cone.rows]) for cone in cones.parts]
 
 
 def _cvxpy_cone(cone: Any, s: Any) -> cp.Constraint:

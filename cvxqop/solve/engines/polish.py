@@ -48,9 +48,9 @@ def polished(
         return theta
     public = Public(variables, regulariser, constraints)
     theta = _projected(rest, public, theta)
-    if not rest.fused:
-        return theta
     f = quadratic if rest.Q is None and not np.any(rest.q) else quadratic.plus(rest.Q, rest.q)
+    if not rest.fused or not np.any(f.H):
+        return theta
     found = _steps(f, rest, theta)
     if not _as_feasible(public, found.point, theta):
         return theta

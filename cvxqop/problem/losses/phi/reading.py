@@ -33,7 +33,8 @@ def read_function(
     expression : cvxpy Expression
         Its variables occur in the argument only; everything else is a public number.
     argument : cvxpy Expression
-        t, one of its nodes: a number, or an array whose longest axis is that of the records.
+        t, one of its nodes: a number, an array whose longest axis is that of the records, or one
+        with several outputs a record, of which each has φ.
     also : sequence of (node, a, b)
         Other nodes, known to be a t + b, a ≠ 0: the same rows written again, or with a sign.
 
@@ -42,8 +43,6 @@ def read_function(
     Unread
         If an atom is not known, or records are combined.
     """
-    if sum(length > 1 for length in argument.shape) > 1:
-        raise Unread("has several numbers a record")
     found = _Reader(argument, also).read(expression)
     if not isinstance(found, Sheet):
         raise Unread("does not depend on its argument")
@@ -56,6 +55,7 @@ def read_function(
 class _Reader:
     def __init__(self, argument: Any, also: Sequence[tuple[Any, float, float]]) -> None:
         self._argument, self._also = argument, also
+        self._several = sum(length > 1 for length in argument.shape) > 1
 
     def read(self, node: Any) -> Any:
         """A Sheet, or an array of public numbers."""
@@ -70,13 +70,15 @@ class _Reader:
         if not any(isinstance(one, Sheet) for one in arguments):
             if _cvxpy.has_variables(node):
                 raise Unread("holds a variable outside its argument")
-            return _array(_cvxpy.evaluate(node, {}))
+            return self._numbers(_array(_cvxpy.evaluate(node, {})))
         kind = _cvxpy.kind(node)
         known = ELEMENTWISE.get(kind)
         if known is not None:
             numbers = sum(not isinstance(one, Sheet) for one in arguments)
             linear = (kind in ADDITIVE and not numbers) or (kind in SCALING and numbers == 1)
             return elementwise(known(node), arguments, node.ndim, linear)
+        if self._several:
+            raise Unread("combines several outputs of a record")
         shaped = SHAPING.get(kind)
         if shaped is not None:
             return shaped(node, arguments)
@@ -108,7 +110,15 @@ class _Reader:
         value = _cvxpy.leaf_value(node)
         if value is None:
             raise Unread("holds a parameter without a value")
-        return _array(value)
+        return self._numbers(_array(value))
+
+    def _numbers(self, value: Any) -> Any:
+        """Public numbers; one number for all outputs, where there are several."""
+        if not self._several or value.ndim < 2 or not value.size:
+            return value
+        if np.any(value != value[:1, :1]):
+            raise Unread("has public numbers in it that differ between records or outputs")
+        return value[:1, :1]
 
 
 def _array(value: Any) -> Any:

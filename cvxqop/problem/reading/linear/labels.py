@@ -40,7 +40,7 @@ from cvxqop.problem.records.pieces import (
     total,
 )
 
-__all__ = ["check_signs", "check_targets", "read_labels", "read_votes", "takes_signs"]
+__all__ = ["check_signs", "check_targets", "divided", "read_labels", "read_votes", "takes_signs"]
 
 Text = Callable[[Any], str]
 
@@ -147,7 +147,7 @@ def read_labels(
         told = "; use logistic(-multiply(y, X @ w))" if terms[j].loss is logistic else ""
         _refuse(first, text, f"has public weights, one a record{told}")
     together = total(times(pieces, float(term.weight)) for term, pieces in linear)
-    found = _divide(linear_part(together.values()), base)
+    found = divided(linear_part(together.values()), base)
     if found is None:
         _refuse(
             first,
@@ -222,7 +222,7 @@ def _products(node: Any, reader: AffineReader) -> Iterator[tuple[float, Any, Any
         yield 1.0, None, node
 
 
-def _divide(linear: Pieces, base: Pieces) -> Pieces | None:
+def divided(linear: Pieces, base: Pieces) -> Pieces | None:
     """Pieces of q with linear = q · base, or None."""
     leading = next(iter(base.values()))
     quotient: Pieces = {}
