@@ -13,8 +13,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import cvxqop
-from cvxqop.errors import OptionError, PrivacyWarning, ProblemError, sealed
+from cvxqop.errors import OptionError, PrivacyWarning, sealed
 from cvxqop.sklearn.checking import checked_features
+from cvxqop.sklearn.table import read_table
 from cvxqop.sklearn.units import Units, features_within
 
 __all__ = ["Private"]
@@ -273,28 +274,3 @@ class Private:
         tags.target_tags.required = self.schema is None
         tags.non_deterministic = self.random_state is None
         return tags
-
-
-def read_table(schema: cvxqop.Schema, table: Any, y: Any) -> Any:
-    """Rows of a table, with y in the place of the column of the target unless it is None.
-
-    Raises
-    ------
-    OptionError
-        The schema has no target.
-    """
-    target = next(iter(schema._target.columns), None)
-    if target is None:
-        raise OptionError('schema must have a target, such as target={"spend": (0, 5_000)}.')
-    if y is not None:
-        names = [*schema._coding.columns, *schema._ids]
-        try:
-            table = {**{name: table[name] for name in names}, target: y}
-        except Exception:
-            table = None
-        if table is None:
-            raise ProblemError(
-                "X must be a data frame or a dict with the columns that the schema declares, if y "
-                "is given apart."
-            )
-    return schema.read(table)
