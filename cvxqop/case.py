@@ -143,9 +143,9 @@ class Case:
 
 
 def _with_threshold(settings: Settings, constants: Constants) -> Settings:
-    """The settings with ``Linear(clip="anchor")`` written as a number."""
+    """The settings with ``Linear(clip="anchor")`` or "auto" written as a number."""
     mechanism = settings.mechanism
-    if not isinstance(mechanism, Linear) or mechanism.clip != "anchor":
+    if not isinstance(mechanism, Linear) or not isinstance(mechanism.clip, str):
         return settings
     clip = mechanism.threshold(constants.anchor_gradient / (constants.cuts or 1))
     return replace(settings, perturbation=replace(mechanism, clip=clip))

@@ -5,6 +5,7 @@ Everything that is compared is public: bounds, dimension, radius, (ε, δ), and 
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from cvxqop.backend import Backend
@@ -13,22 +14,26 @@ from cvxqop.errors import CvxqopError, OptionError
 from cvxqop.plan import Candidate
 from cvxqop.privacy.gaussian.adaptive import CalibratedAdaptive
 from cvxqop.privacy.gaussian.options import Gaussian
-from cvxqop.privacy.linear.options import Linear
-from cvxqop.privacy.mechanism import reference_curvature
+from cvxqop.privacy.linear.options import CalibratedLinear, Linear
+from cvxqop.privacy.mechanism import Mechanism, reference_curvature
 from cvxqop.privacy.wishart.options import Wishart
-from cvxqop.problem.anchor import resolve_anchor
+from cvxqop.problem.anchor import CommonMinimizer, resolve_anchor
+from cvxqop.problem.constant_columns import scaled
 from cvxqop.problem.erm import ERM
 from cvxqop.settings import Perturbation, Settings
 from cvxqop.solve.rest.finite import check_finite
-from cvxqop.solve.rest.prox import split
+from cvxqop.solve.rest.prox import split, splits
 from cvxqop.solve.rest.reach import farthest, reach
 from cvxqop.solve.rest.terms import NotSplittable
 
-__all__ = ["CANDIDATES", "choose", "default_radius", "linear_of"]
+__all__ = ["CANDIDATES", "choose", "default_radius", "linear_of", "sized"]
 
 ADAPTIVE = Gaussian(stages="adaptive")
 """What squared losses get wherever it can be used: the most accurate on data, and more records lead
 to the minimiser of the user's loss."""
+CUT = Linear(clip="auto")
+"""What losses with bounded slopes get where the loss may change (``keep_loss=False``): the most
+accurate predictions on data."""
 CANDIDATES: tuple[Perturbation, ...] = (Gaussian(), Wishart(), Linear())
 """The other mechanisms that keep the user's loss, the preferred one of equals first.
 
@@ -43,8 +48,11 @@ def choose(
 ) -> tuple[Case, Backend, tuple[Candidate, ...]]:
     """The case and the solver of the candidate that is taken, and all candidates.
 
-    Adaptive stages are taken where they can be, of squared losses whose records have one residual;
-    else what has the smallest predicted risk.
+    What is preferred for the loss is taken where it can be: adaptive stages of squared losses whose
+    records have one residual, cut slopes where the loss may change. Else what has the smallest
+    predicted risk.
+
+    Constant columns are taken at another size before (`cvxqop.problem.constant_columns`).
 
     Settings that name a mechanism keep it, and there are no candidates then. A radius that was not
     given is settled here, too.
@@ -65,6 +73,7 @@ def choose(
         If no candidate can be used: what stood in the way of the first.
     """
     check_finite(erm.variables, erm.regulariser, erm.constraints)
+    erm = sized(erm, settings)
     if settings.radius is None:
         settings = replace(settings, radius=default_radius(erm, settings))
     if settings.perturbation != "auto":
@@ -74,10 +83,14 @@ def choose(
     candidates = []
     backends: dict[bool, Backend] = {}
     found: list[tuple[Case, Backend]] = []
-    for perturbation in _candidates(erm):
+    preferred = ADAPTIVE if erm.quadratic else None if settings.keep_loss else CUT
+    others = CANDIDATES
+    if erm.loss.linear:  # there is no curvature to hide, and no slope to cut
+        preferred, others = None, (Gaussian(),)
+    for perturbation in others if preferred is None else (preferred, *others):
         if releases_quadratic and isinstance(perturbation, Linear):
             continue
-        if isinstance(perturbation, Linear):
+        if perturbation == Linear():
             perturbation = linear_of(erm, settings)
         trial = replace(settings, perturbation=perturbation)
         # Of a squared loss only the linear mechanism lets a solver see the records.
@@ -87,11 +100,11 @@ def choose(
                 backends[sees_records] = Backend.of(erm, trial)
             case = _case(erm, trial, backends[sees_records], releases_quadratic)
         except CvxqopError as error:
-            failures += [error] if perturbation != ADAPTIVE else []
+            failures += [error] if perturbation != preferred else []
             candidates.append(Candidate(perturbation, reason=str(error)))
         else:
-            if perturbation == ADAPTIVE and not isinstance(case.mechanism, CalibratedAdaptive):
-                continue  # no record has a gradient at the anchor, and one stage is all there is
+            if perturbation == preferred and not _as_preferred(case.mechanism):
+                continue
             found.append((case, backends[sees_records]))
             candidates.append(Candidate(perturbation, case.mechanism))
     if not found:
@@ -103,16 +116,34 @@ def choose(
         one if one.mechanism is None else replace(one, predicted_risk=next(predicted))
         for one in candidates
     ]
-    preferred = isinstance(found[0][0].mechanism, CalibratedAdaptive)
-    case, backend = found[0 if preferred else risks.index(min(risks))]
+    first = candidates[0]
+    taken = first.perturbation == preferred and first.mechanism is not None
+    case, backend = found[0 if taken else risks.index(min(risks))]
     return case, backend, tuple(candidates)
 
 
-def _candidates(erm: ERM) -> tuple[Perturbation, ...]:
-    """What is tried: of a linear loss, which has no curvature to hide, one alone."""
-    if erm.loss.linear:
-        return (Gaussian(),)
-    return (ADAPTIVE, *CANDIDATES) if erm.quadratic else CANDIDATES
+def sized(erm: ERM, settings: Settings) -> ERM:
+    """The problem with its constant columns at a size that suits the noise.
+
+    As it was where r and C no longer split, and where a common minimiser is stated: its error is
+    one of θ.
+    """
+    if isinstance(settings.anchor, CommonMinimizer):
+        return erm
+    found = scaled(erm, settings.bounds)
+    same = found.regulariser is erm.regulariser and all(
+        one is other for one, other in zip(found.constraints, erm.constraints, strict=True)
+    )
+    kept = same or splits(found.variables, found.regulariser, found.constraints)
+    return found if kept else erm
+
+
+def _as_preferred(mechanism: Mechanism) -> bool:
+    """Whether it is what it is preferred for: several stages, which need a gradient at the anchor,
+    or a cut below a slope that has a bound."""
+    if isinstance(mechanism, CalibratedLinear):
+        return math.isfinite(mechanism.sensitivity.gradient or math.inf)
+    return isinstance(mechanism, CalibratedAdaptive)
 
 
 def linear_of(erm: ERM, settings: Settings) -> Linear:

@@ -22,7 +22,7 @@ __all__ = ["PrivateLoss"]
 
 Array = npt.NDArray[np.float64]
 
-ARRAYS = ("hessian", "gradient", "anchor", "raw_hessian", "first_gradient", "first_anchor")
+ARRAYS = ("hessian", "gradient", "anchor", "raw_hessian", "first_gradient", "first_anchor", "scale")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +63,9 @@ class PrivateLoss(LossVerbs):
         n, where it is public.
     squares : float, optional
         κ, where the loss is Σ ½κr² over records.
+    scale : ndarray, shape (D,)
+        T: ``noise`` is that of the loss as a function of T⁻¹θ (theory §1). Ones where no column is
+        constant.
 
     Examples
     --------
@@ -90,12 +93,14 @@ class PrivateLoss(LossVerbs):
     first_value: float | None = None
     records: int | None = None
     squares: float | None = None
+    scale: Array = None  # type: ignore[assignment]  # ones
 
     def __post_init__(self) -> None:
         defaults = {
             "first_gradient": self.gradient,
             "first_anchor": self.anchor,
             "layout": np.arange(len(self.gradient))[:, None],
+            "scale": np.ones(len(self.gradient)),
         }
         object.__setattr__(self, "variables", tuple(self.variables))
         for name in (*ARRAYS, "layout"):
@@ -141,6 +146,24 @@ class PrivateLoss(LossVerbs):
     def numbers(self) -> tuple[Array, Array, Array]:
         """H̃, g̃ and θ0, of the quadratic that is solved."""
         return self.hessian, self.gradient, self.anchor
+
+    def of_scaled(self, T: Array | float) -> Self:
+        """The same loss as a function of T⁻¹θ, T a positive diagonal (D,)."""
+        if np.all(T == 1.0):
+            return self
+        T = np.broadcast_to(T, self.gradient.shape)
+        own = T[self.layout[:, 0]]
+        raw = None if self.raw_hessian is None else self.raw_hessian * np.outer(own, own)
+        return replace(
+            self,
+            hessian=self.hessian * np.outer(T, T),
+            gradient=self.gradient * T,
+            anchor=self.anchor / T,
+            raw_hessian=raw,
+            first_gradient=self.first_gradient * T,
+            first_anchor=self.first_anchor / T,
+            scale=self.scale / T,
+        )
 
     def state(self) -> dict[str, Any]:
         """All fields but the variables."""
@@ -207,7 +230,7 @@ class PrivateLoss(LossVerbs):
         D, (d, k) = sum(variable.size for variable in self.variables), self.layout.shape
         square, vector = self.hessian.shape == (D, D), (D,)
         raw = self.raw_hessian is None or self.raw_hessian.shape == (d, d)
-        vectors = (self.gradient, self.anchor, self.first_gradient, self.first_anchor)
+        vectors = (self.gradient, self.anchor, self.first_gradient, self.first_anchor, self.scale)
         lengths = all(value.shape == vector for value in vectors)
         placed = d * k == D and sorted(self.layout.ravel().tolist()) == list(range(D))
         known = isinstance(self.guarantee, Guarantee) and isinstance(self.noise, NoiseLaw | None)

@@ -128,8 +128,9 @@ class Plan:
         return self.guarantee.epsilon_at(delta)
 
     def excess_risk_bound(self, radius: float | None = None) -> float:
-        """Bound on E J(θ_pert) − J(θ̂) if ‖θ̂ − θ0‖ ≤ radius (default: the hint); θ_pert is the
-        exact solution, before a release adds its noise (theory §8)."""
+        """Bound on E J(θ_pert) − J(θ̂) if ‖θ̂ − θ0‖ ≤ radius (default: the hint), coefficients of
+        constant columns divided by what the plan says; θ_pert is the exact solution, before a
+        release adds its noise (theory §8)."""
         return self.mechanism.excess_risk_bound(self.radius if radius is None else radius)
 
     def predicted_error(self, records: int | None = None) -> float:

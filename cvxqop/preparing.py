@@ -45,10 +45,10 @@ def prepare(
             persons_of(settings.persons, settings.rows_per_person),
         )
         _cvxpy.claim_ids([problem.objective, *problem.constraints])
-        erm = weighed(erm, settings.class_weight)
-        case, backend, candidates = choose(settled(erm, settings), settings)
+        erm = settled(weighed(erm, settings.class_weight), settings)
+        case, backend, candidates = choose(erm, settings)
         backend = backend.for_release(erm)
-        backend.check_ridge(erm, case.settings, case.mechanism.ridge)
+        backend.check_ridge(case.erm, case.settings, case.mechanism.ridge)
     return case, backend, candidates
 
 
@@ -95,9 +95,8 @@ def prepare_loss(
             "perturbation: the linear mechanism leaves the curvature of the data as it is, so that "
             "no quadratic form can be released. Use 'wishart' or 'gaussian' here."
         )
-    case, backend, _ = choose(
-        settled(weighed(erm, settings.class_weight), settings), settings, releases_quadratic=True
-    )
+    erm = settled(weighed(erm, settings.class_weight), settings)
+    case, backend, _ = choose(erm, settings, releases_quadratic=True)
     return case, backend
 
 

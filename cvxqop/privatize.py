@@ -113,6 +113,10 @@ def privatize(problem: cp.Problem, **options: Unpack[Options]) -> PrivateSolutio
         that is not smooth, such as hinge, absolute value or pinball: φ's slopes, curvature 1/h.
         "auto" chooses h from public numbers, so that what it changes is expected to cost less than
         the noise; None refuses such losses. The plan and the solution state h.
+    keep_loss : bool
+        Whether "auto" has to minimise the loss as written, slopes uncut. False is for whoever wants
+        predictions and not this minimiser: of losses with bounded slopes, such as logistic, it
+        takes ``Linear(clip="auto")``, which is more accurate on most data.
     class_weight : dict, optional
         Public weights of the classes of private labels, such as {-1: 1.0, 1: 2.0}, or {0: …, 1: …}
         as the labels are; {0: …, …, k − 1: …} of one-hot labels. The loss of each record is

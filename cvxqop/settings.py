@@ -54,6 +54,7 @@ class Options(TypedDict, total=False):
     budget: Budget | None
     declared: Declared | None
     smoothing: float | str | None
+    keep_loss: bool
     class_weight: Mapping[float, float] | None
     accept_solver_accuracy: bool
     persons: Any
@@ -82,6 +83,7 @@ class Settings:
     budget: Budget | None = None
     declared: Declared | None = None
     smoothing: float | str | None = None
+    keep_loss: bool = True
     class_weight: Mapping[float, float] | None = None
     accept_solver_accuracy: bool = False
     persons: Any = field(default=None, repr=False)
@@ -128,6 +130,9 @@ class Settings:
                 "public must be a list of arrays, constants, parameters or variables, such as "
                 f"public=[G], not {type(self.public).__name__}."
             )
+        for name in ("accept_solver_accuracy", "keep_loss", "verbose"):
+            if not isinstance(getattr(self, name), bool):
+                raise OptionError(f"{name} must be True or False.")
         if self.declared is not None or self.accept_solver_accuracy:
             self._check_declared()
         elif not isinstance(self.bounds, Bounds):
@@ -164,12 +169,8 @@ class Settings:
             raise OptionError(
                 f"budget must be a cvxqop.Budget or None, not {type(self.budget).__name__}."
             )
-        if not isinstance(self.verbose, bool):
-            raise OptionError("verbose must be True or False.")
 
     def _check_declared(self) -> None:
-        if not isinstance(self.accept_solver_accuracy, bool):
-            raise OptionError("accept_solver_accuracy must be True or False.")
         if self.declared is None:
             raise OptionError(
                 "accept_solver_accuracy belongs to declared losses; others are certified."

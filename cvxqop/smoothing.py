@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvxqop.case import Case
-from cvxqop.choice import CANDIDATES, default_radius, linear_of
+from cvxqop.choice import CANDIDATES, default_radius, linear_of, sized
 from cvxqop.errors import CvxqopError, OptionError
 from cvxqop.privacy.mechanism import reference_curvature
 from cvxqop.problem.anchor import resolve_anchor
@@ -163,7 +163,7 @@ def _tried(
 
 def _sketched(erm: ERM, settings: Settings) -> Case:
     """The case of the linear mechanism without release, or of the first that can be used."""
-    failures = []
+    erm, failures = sized(erm, settings), []
     stated = settings.perturbation
     for one in (linear_of(erm, settings), *CANDIDATES) if stated == "auto" else (stated,):
         try:

@@ -4,9 +4,11 @@ import re
 
 import pytest
 from committed import (
+    EPSILONS,
     PAPER,
     RESULTS,
     agrees,
+    column,
     constants,
     datasets,
     regression,
@@ -88,6 +90,23 @@ def test_the_table_of_cut_residuals():
         if r["epsilon"] == "2" and r["mechanism"] == mechanism
     }
     assert not unequal("docs/mechanisms.md", ("targets of ±1 (records, features)",), expected)
+
+
+def test_the_table_of_intercepts():
+    methods = {
+        'ones as they are, `"linear"`': "linear, ones as they are",
+        '`"linear"`, as `"auto"`': "linear",
+        '`Linear(clip="anchor")`': "clip='anchor'",
+        "`keep_loss=False`": "keep_loss=False",
+    }
+    heads = {"mean": "all", **{e.replace("0.1", "ε = 0.1"): e for e in EPSILONS}}
+    found = column(RESULTS / "intercept.csv", "accuracy", "dataset", "method", "epsilon")
+    expected = {
+        (row, head): found["mean", method, epsilon]
+        for row, method in methods.items()
+        for head, epsilon in heads.items()
+    }
+    assert not unequal("docs/mechanisms.md", ("logistic loss with an intercept",), expected)
 
 
 def test_the_table_of_mean_curvatures():

@@ -156,11 +156,12 @@ def error_bars(
     """
     law_of(loss)
     level, draws = checked_level(level, draws)
-    rest = PublicRest.of(loss, regularizer, constraints)
-    theta = rest.released(loss)
+    rest, T = PublicRest.of(loss, regularizer, constraints), loss.scale
+    scaled = loss.of_scaled(T)
+    theta = rest.released(scaled)
     if released is None:
-        released = split_up(theta, loss.variables)
-    elif not _same(theta, released, loss):
+        released = split_up(T * theta, loss.variables)
+    elif not _same(T * theta, released, loss):
         raise ProblemError(
             "The regulariser and the constraints no longer lead to this solution: a parameter, or "
             "a bound, has changed since. Set it back, or use solution.private_loss.error_bars with "
@@ -169,10 +170,10 @@ def error_bars(
     generator, (d, k) = generator_of(seed), loss.layout.shape
     variance = noise_variance(loss, regularizer, constraints, generator) if population else 0.0
     found, raised = [], np.zeros(d)
-    for forms in redraws(loss, draws, generator, variance):
-        found.append(rest.solve(forms.H, forms.g, loss, forms.least, theta))
+    for forms in redraws(scaled, draws, generator, variance):
+        found.append(rest.solve(forms.H, forms.g, scaled, forms.least, theta))
         raised += forms.raised
-    solutions = np.concatenate(found)
+    solutions = T * np.concatenate(found)
     share = np.zeros(d * k)
     share[loss.layout] = (raised / draws)[:, None]
     return ErrorBars.of(

@@ -67,8 +67,9 @@ def fit(
     start = first_value_of(loss)
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 2:
         raise OptionError(f"draws must be an int of at least 2, not {draws!r}.")
-    fitted = one_stage(loss)
     rest = PublicRest.of(loss, regularizer, constraints)
+    loss = loss.of_scaled(loss.scale)
+    fitted = one_stage(loss)
     theta = rest.solve(fitted[0], fitted[1], loss, fitted[2], loss.first_anchor)
     risk = coupled_risk(
         loss,

@@ -58,19 +58,20 @@ def p_value(
     seed: int | np.random.Generator | None = None,
 ) -> float:
     """See `PrivateLoss.p_value`."""
-    law, raw = law_of(loss), raw_of(loss)
-    rest = PublicRest.of(loss, regularizer, constraints)
+    rest, T = PublicRest.of(loss, regularizer, constraints), loss.scale
     point = _snapped(_stacked(loss, theta), rest.rest)
-    u, layout = point - loss.first_anchor, loss.layout
+    loss = loss.of_scaled(T)
+    law, raw, layout = law_of(loss), raw_of(loss), loss.layout
+    u = point / T - loss.first_anchor
     residual = loss.first_gradient.copy()
     residual[layout] += raw @ u[layout]
     covariance = _covariance(law.gradient_scale, law.spread, u, layout)
     if not np.any(covariance):  # at the anchor, without a guard: the gradient is known
-        least = _statistic(residual, np.eye(len(u)), point, rest)
+        least = _statistic(residual / T, np.diag(1.0 / T), point, rest)
         size = 1.0 + float(np.linalg.norm(residual))
         return float(least is not None and least <= (NEAR * size) ** 2)
     root = cholesky(covariance, lower=True)
-    least = _statistic(residual, root, point, rest)
+    least = _statistic(residual / T, root / T[:, None], point, rest)
     if law.kind == "gaussian" or least is None:
         return 0.0 if least is None else float(chi2.sf(least, len(u)))
     generator, (d, k) = generator_of(seed), layout.shape

@@ -98,8 +98,9 @@ def path(
 ) -> Path:
     """See `PrivateLoss.path`."""
     grid = _checked(lam, values, draws)
+    rests, T = _rests(loss, penalty, lam, grid, constraints), loss.scale
+    loss = loss.of_scaled(T)
     fitted = one_stage(loss)
-    rests = _rests(loss, penalty, lam, grid, constraints)
 
     def solve(H: Array, g: Array, least: Array, start: Array | None = None) -> Array:
         starts = np.broadcast_to(loss.first_anchor, (len(rests), g.shape[1]))
@@ -115,6 +116,7 @@ def path(
     simulated = np.diag(risk.simulated) + risk.simulated[0, 0] - 2.0 * risk.simulated[0]
     error = np.sqrt(spread_of(loss, U, U[0]) ** 2 + np.maximum(simulated, 0.0))
     gain = risk.value - risk.value[0]
+    thetas = T * thetas
     rows = [split_up(theta, loss.variables) for theta in thetas]
     solutions = {v: np.stack([row[v] for row in rows]) for v in loss.variables}
     scale = np.abs(thetas).max(initial=0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 import cvxpy as cp
 import numpy as np
@@ -85,6 +85,13 @@ class Released(Protocol):
     @property
     def layout(self) -> npt.NDArray[np.intp]:
         """(d, k): the entries of θ that are the columns of Θ."""
+
+    @property
+    def scale(self) -> Array:
+        """T (D,): the noise is that of the loss as a function of T⁻¹θ."""
+
+    def of_scaled(self, T: Array) -> Self:
+        """The loss as a function of T⁻¹θ."""
 
 
 class Forms(NamedTuple):

@@ -43,12 +43,15 @@ class PublicRest:
         As the caller wrote them.
     rest : Rest or None
         The same as operators; None where they do not split.
+    scale : ndarray, shape (D,)
+        T: the forms that are solved are functions of T⁻¹θ, and so are the answers.
     """
 
     variables: tuple[cp.Variable, ...]
     regulariser: cp.Expression | None
     constraints: tuple[cp.Constraint, ...]
     rest: Rest | None
+    scale: Array
 
     @classmethod
     def of(
@@ -57,7 +60,7 @@ class PublicRest:
         regulariser: cp.Expression | float | None,
         constraints: Sequence[cp.Constraint] | None,
     ) -> PublicRest:
-        """Read r and C in the variables of a private loss.
+        """Read r and C in the variables of a private loss, for forms that are functions of T⁻¹θ.
 
         Raises
         ------
@@ -76,7 +79,7 @@ class PublicRest:
             rest = split(loss.variables, r, C)
         except NotSplittable:
             rest = None
-        return cls(loss.variables, r, C, rest)
+        return cls(loss.variables, r, C, rest, loss.scale)
 
     @property
     def free(self) -> bool:
@@ -106,7 +109,7 @@ class PublicRest:
         return rest.dimension <= FEW or (rest.fused and not slow)
 
     def released(self, loss: Released) -> Array:
-        """θ (D,) of the released form itself."""
+        """T⁻¹θ (D,) of the released form itself, which is one of T⁻¹θ."""
         least = np.asarray(np.linalg.eigvalsh(loss.hessian)[:1], dtype=np.float64)
         if self.free:
             return np.asarray(loss.anchor - np.linalg.solve(loss.hessian, loss.gradient))
@@ -131,6 +134,11 @@ class PublicRest:
         return self._minimisers(whole(H, layout), g, anchor, least, start)
 
     def _minimisers(self, H: Array, g: Array, anchor: Array, least: Array, start: Array) -> Array:
+        T = self.scale
+        H, g, anchor, start = H / np.outer(T, T), g / T, T * anchor, T * start
+        return self._in_units(H, g, anchor, least / np.max(T) ** 2, start) / T
+
+    def _in_units(self, H: Array, g: Array, anchor: Array, least: Array, start: Array) -> Array:
         rest = self.rest
         if rest is None or not (rest.separable or self._splits_quickly):
             return np.stack([self._conic(*form, anchor) for form in zip(H, g, strict=True)])

@@ -37,8 +37,9 @@ class Bounds:
         Bound on the Euclidean norm of the features of a record: of the listed arrays in its row
         together, each once, in their units. What stands around them is applied by the library:
         public factors (5 * (X @ w) has rows up to 5 row_norm), public matrices (X @ (M @ w): times
-        the spectral norm of M), public columns and the 1 of an intercept, and labels, which are
-        cut to ±1: the row of multiply(y, X @ w + b) is up to √(row_norm² + 1).
+        the spectral norm of M), public columns, and labels, which are cut to ±1: the row of
+        multiply(y, X @ w + b) is up to √(row_norm² + τ²), with the 1 of the intercept at a size τ
+        of about row_norm/√d.
     offset : float, optional
         Bound on |a'θ0 + c|, the argument of φ at the anchor θ0 (with θ0 = 0: on the target), in
         units of the target; a public factor around the whole argument, such as the 10 of

@@ -51,7 +51,12 @@ class ERM:
     persons : Persons or None
         Whose rows are whose, where neighbours differ in all rows of a person.
     replaced : tuple of str
-        What takes the place of losses that have no bound on their curvature, in sentences.
+        What takes the place of losses that have no bound on their curvature, and of constant
+        columns, in sentences.
+    scale : ndarray, shape (D,), or 1
+        T: where it is not one, all of this is a problem in T⁻¹θ, and its variables stand for that.
+    unscaled : ERM, optional
+        The problem in θ that it came from.
     """
 
     variables: tuple[cp.Variable, ...]
@@ -67,6 +72,14 @@ class ERM:
     private_arrays: tuple[Any, ...] = ()
     persons: Persons | None = None
     replaced: tuple[str, ...] = ()
+    scale: Array | float = 1.0
+    unscaled: ERM | None = None
+
+    @property
+    def rest_as_written(self) -> tuple[cp.Expression | None, tuple[Any, ...]]:
+        """r and C in θ."""
+        whole = self.unscaled or self
+        return whole.regulariser, tuple(whole.constraints)
 
     @property
     def dimension(self) -> int:
@@ -102,7 +115,7 @@ class ERM:
         return self.texts.scale
 
     def stack(self, values: Mapping[cp.Variable, npt.ArrayLike]) -> Array:
-        """θ from one value a variable.
+        """T⁻¹θ from one value of θ a variable.
 
         Raises
         ------
@@ -121,14 +134,16 @@ class ERM:
                     f"the variable has shape {variable.shape}."
                 )
             parts.append(value.reshape(-1, order="F"))
-        return np.concatenate(parts)
+        return np.asarray(np.concatenate(parts) / self.scale)
+
+    def places(self) -> list[tuple[cp.Variable, slice]]:
+        """Where the variables stand in θ."""
+        ends = np.cumsum([variable.size for variable in self.variables]).tolist()
+        return [(v, slice(end - v.size, end)) for v, end in zip(self.variables, ends, strict=True)]
 
     def unstack(self, theta: Array) -> dict[cp.Variable, Array]:
-        """One value a variable from θ, in the variables' shapes."""
-        values: dict[cp.Variable, Array] = {}
-        start = 0
-        for variable in self.variables:
-            part = theta[start : start + variable.size]
-            values[variable] = part.reshape(variable.shape, order="F").copy()
-            start += variable.size
-        return values
+        """One value a variable from a vector such as θ, in the variables' shapes."""
+        return {
+            variable: theta[place].reshape(variable.shape, order="F").copy()
+            for variable, place in self.places()
+        }

@@ -35,8 +35,8 @@ def glm_loss(
         "squared_hinge"  max(1 − y_i t_i, 0)²,          labels ±1
 
     and φ(t_i − y_i) for a `ScalarLoss`. Labels are cut to [−1, 1], so that ``row_norm`` bounds
-    ‖x_i‖ alone: the 1 of an intercept stays public, R² = row_norm² + 1. Boolean labels are mapped,
-    False to −1 and True to 1; numbers 0 and 1 are where ``labels="01"`` says so.
+    ‖x_i‖ alone: the 1 of an intercept stays public, and counts about row_norm/√p. Boolean labels
+    are mapped, False to −1 and True to 1; numbers 0 and 1 are where ``labels="01"`` says so.
 
     CVXPY copies arrays that it is given; here X and y stay where they are and are read by blocks
     of rows. The term is private by itself: it needs no entry in ``private=``. It can be scaled and

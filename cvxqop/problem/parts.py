@@ -207,6 +207,8 @@ class RowParts:
         with.
     completed : bool
         Whether linear terms are part of c.
+    written_norm : float, optional
+        ``public_norm`` as it was written, where constant columns are taken at another size.
     """
 
     private: bool
@@ -215,6 +217,7 @@ class RowParts:
     factor: float = 1.0
     offset_factor: float = 1.0
     completed: bool = False
+    written_norm: float | None = None
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def feasible_release(erm: ERM, theta: Array) -> dict[cp.Variable, Any]:
         answer = None
     if answer is None or what:
         raise AccuracyError(unreleased(what)) from None
-    return _cvxpy.released({**erm.unstack(answer.theta), **answer.auxiliary})
+    return _cvxpy.released({**erm.unstack(erm.scale * answer.theta), **answer.auxiliary})
 
 
 def unreleased(what: str) -> str:

@@ -77,7 +77,7 @@ def release_quadratic(case: Case, backend: Backend) -> PrivateLoss:
 def _perturbed_form(
     case: Case, sums: tuple[Array, Array, float | None], draw: Draw, backend: Backend
 ) -> PrivateLoss:
-    """The form with this draw. The Gaussian ensemble repairs the curvature of H̃, which is
+    """The form with this draw, in θ. The Gaussian ensemble repairs the curvature of H̃, which is
     post-processing, and may release the gradient again at the solution of a stage, with residuals
     cut closer (theory §6)."""
     mechanism, anchor = case.mechanism, case.anchor
@@ -85,8 +85,10 @@ def _perturbed_form(
     grid, *grids = mechanism.grids
     released, gradient = grid.add(H, draw.curvature), grids[0].add(g, draw.guard)
     first = _first(case, released, gradient, value, draw)
+    outward = 1.0 / case.erm.scale
     if isinstance(mechanism, CalibratedAdaptive) and isinstance(draw, AdaptiveDraw):
-        return replace(adaptive_loss(case, mechanism, released, gradient, draw, backend), **first)
+        loss = adaptive_loss(case, mechanism, released, gradient, draw, backend)
+        return replace(loss, **first).of_scaled(outward)
     later_stages: list[tuple[float, Array, Grid]] = []
     if isinstance(mechanism, CalibratedGaussian) and isinstance(draw, SymmetricDraw):
         later_stages = list(
@@ -101,7 +103,7 @@ def _perturbed_form(
         gradients.append(gradient)
         hessian = case.repaired(released, gradients)
         loss = replace(loss, hessian=hessian, gradient=gradient, anchor=anchor)
-    return loss
+    return loss.of_scaled(outward)
 
 
 def _first(
@@ -135,9 +137,9 @@ def _stage(case: Case, backend: Backend, loss: PrivateLoss) -> Array:
 
 def _from_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> PrivateSolution:
     """Squared losses: the solver sees what has been released, so its accuracy is no matter."""
-    failure = ""
+    failure, T = "", case.erm.scale
     try:
-        answer = solve_quadratic(case, backend, Quadratic(*loss.numbers()))
+        answer = solve_quadratic(case, backend, Quadratic(*loss.of_scaled(T).numbers()))
     except (SolverError, AccuracyError) as error:
         failure = str(error)
     if failure:
@@ -152,6 +154,7 @@ def _from_quadratic(case: Case, backend: Backend, loss: PrivateLoss) -> PrivateS
             lambda *asked: _from_quadratic(case, backend_of(case, backend, *asked), loss),
         )
         raise failed
-    values = _cvxpy.released({**case.erm.unstack(answer.theta), **answer.auxiliary})
-    rest = (case.erm.regulariser, tuple(case.erm.constraints))
-    return PrivateSolution(values, case.guarantee, backend.name, loss, _rest=rest)
+    values = _cvxpy.released({**case.erm.unstack(T * answer.theta), **answer.auxiliary})
+    return PrivateSolution(
+        values, case.guarantee, backend.name, loss, _rest=case.erm.rest_as_written
+    )

@@ -76,6 +76,22 @@ def test_R_instead_of_its_square(monkeypatch):
     assert not findings(row, 1000).sampled.holds
 
 
+@pytest.mark.parametrize("constant", ["anchor_gradient", "smoothness"])
+def test_a_noise_that_forgets_the_size_of_the_intercept(monkeypatch, constant):
+    """G0 and L from R_x in the place of R, R² = R_x² + τ²."""
+    sound = MarginTerm.constants
+
+    def constants(self, bounds, *args):
+        c = sound(self, bounds, *args)
+        part = (bounds.row_norm / c.row_norm) ** (2 if constant == "smoothness" else 1)
+        return replace(c, **{constant: getattr(c, constant) * part})
+
+    monkeypatch.setattr(MarginTerm, "constants", constants)
+    found = findings(replace(INTERCEPT, sampled=None))
+    assert found.exact.attained > 1.1
+    assert not found.exact.holds
+
+
 def test_an_unperturbed_intercept(monkeypatch):
     def bare(draw):
         factor, guard = draw.factor.copy(), draw.guard.copy()

@@ -84,7 +84,8 @@ def test_squared_loss_is_huber_with_a_threshold_a_record(adjacency, zeta):
 
 
 def test_weights_and_an_intercept():
-    """Clipped is the gradient of the whole weighted loss, by the whole row with its 1."""
+    """Clipped is the gradient of the whole weighted loss, by the whole row with its 1,
+    which three features of norm 1 take at 1/2."""
     X, y = people(n=800, d=3)
     weights = np.linspace(0.1, 2.0, 800)
     w, b = cp.Variable(3), cp.Variable()
@@ -96,12 +97,12 @@ def test_weights_and_an_intercept():
         perturbation=cvxqop.Linear(clip=0.4),
         **FINE,
     )
-    assert plan.mechanism.sensitivity.smoothness == pytest.approx(2.0 * 2.0 * 2.0)
+    assert plan.mechanism.sensitivity.smoothness == pytest.approx(2.0 * 2.0 * 1.25)
     solution = plan.run()
     S, a, noise = perturbed(plan)
-    rows = np.hstack([X, np.ones((800, 1))])
+    rows = np.hstack([X, np.full((800, 1), 0.5)])
     exact = stationary(rows, lambda t: 2 * weights * (t - y), 0.4, S, a)
-    released = np.append(solution[w], solution[b])
+    released = np.append(solution[w], solution[b] / 0.5)
     assert np.linalg.norm(released - exact) < noise + 1e-8
 
 

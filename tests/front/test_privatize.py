@@ -101,7 +101,7 @@ def test_intercept_and_several_variables():
     problem = cp.Problem(cp.Minimize(cp.sum_squares(X @ w + b - y)), [w >= -2, w <= 2])
     plan = cvxqop.plan(problem, private=[X, y], **PAY)
     assert plan.dimension == 6
-    assert plan.mechanism.sensitivity.smoothness == pytest.approx(2.0 * (1.0 + 1.0))
+    assert plan.mechanism.sensitivity.smoothness == pytest.approx(2.0 * (1.0 + 0.5**2))
     solution = plan.run()
     assert solution[b].shape == ()
     assert solution[w].shape == (5,)

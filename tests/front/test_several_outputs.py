@@ -150,7 +150,8 @@ def test_multinomial_with_little_noise(perturbation):
         options={"ftol": 1e-15, "gtol": 1e-8, "maxiter": 2000},
     ).x.reshape(P + 1, K)  # fmt: skip
     np.testing.assert_allclose(solution[Theta], found[:P], atol=0.15)
-    assert solution.certificate == pytest.approx(1e-6 / np.sqrt(2.0), rel=1e-12)  # D0 = B/R
+    # D0 = B/R, and the column of ones is taken at 1/2.
+    assert solution.certificate == pytest.approx(1e-6 / np.sqrt(1.25), rel=1e-12)
 
 
 def test_multinomial_at_a_small_epsilon():

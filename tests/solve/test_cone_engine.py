@@ -129,7 +129,7 @@ def test_no_certificate_is_below_the_truth(name, record_property):
             judged += np.isfinite(certificate.distance)
         if judged >= VALID:
             break
-    record_property("valid candidates", judged)
+    record_property("valid candidates", int(judged))
     print(f"{name}: {judged} valid candidates")
 
 

@@ -35,6 +35,8 @@ Array = npt.NDArray[np.float64]
 
 UP = 1.0 + 2.0**-49
 """Noise is multiplied by this, so that rounding never leaves it too small."""
+LEVELS = {"anchor": 1.0, "auto": 0.5}
+"""ζ/G0 of the levels that have a name."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,13 @@ class Linear:
 
     Parameters
     ----------
-    clip : float or "anchor", optional
+    clip : float, "anchor" or "auto", optional
         ζ > 0 (LOP-Clip), in units of loss per θ: the gradient of each record is clipped to norm ζ,
         so that G = ζ. "anchor" is ζ = G0, the bound at the anchor: R/2 for a logistic loss at 0,
-        κRB for a squared one. Clipping is minimising the loss whose slope is cut to ±ζ/‖a‖, a the
-        whole row, public columns included; for a squared loss it is Huber's, with a threshold a
-        record. Of a record with several rows each has its gradient clipped, and G is their sum.
+        κRB for a squared one; "auto" is half of it, the most accurate level on data. Clipping is
+        minimising the loss whose slope is cut to ±ζ/‖a‖, a the whole row, public columns included;
+        for a squared loss it is Huber's, with a threshold a record. Of a record with several rows
+        each has its gradient clipped, and G is their sum.
         Still convex, it is solved as such, and the answer is biased: it is the clipped
         loss that is minimised. None takes G from the loss and the constraints.
     calibration : {"exact", "classic"}
@@ -74,19 +77,20 @@ class Linear:
     Linear(clip=1.0, calibration='exact')
     """
 
-    clip: float | Literal["anchor"] | None = None
+    clip: float | Literal["anchor", "auto"] | None = None
     calibration: str = "exact"
     whole: ClassVar[bool] = True
     """Its accounting is that of the whole Hessian of all outputs."""
 
     def __post_init__(self) -> None:
         clip: Any = self.clip
-        named = clip is None or (isinstance(clip, str) and clip == "anchor")
+        named = clip is None or (isinstance(clip, str) and clip in LEVELS)
         if not named and not (is_number(clip) and 0.0 < clip < math.inf):
             raise OptionError(
-                f"Linear: clip must be a positive and finite number, or 'anchor', not "
+                f"Linear: clip must be a positive and finite number, 'anchor' or 'auto', not "
                 f"{self.clip!r}. It is the largest norm that the gradient of one record may have; "
-                "'anchor' takes the bound on it at the anchor, and None that over the constraints."
+                "'anchor' takes the bound on it at the anchor, 'auto' half of it, and None the "
+                "bound over the constraints."
             )
         if self.calibration not in ("exact", "classic"):
             raise OptionError(
@@ -99,16 +103,17 @@ class Linear:
         Raises
         ------
         CalibrationError
-            If clip is "anchor" and G0 is 0.
+            If clip is "anchor" or "auto", and G0 is 0.
         """
-        if self.clip != "anchor":
+        if not isinstance(self.clip, str):
             return None if self.clip is None else float(self.clip)
         if not anchor_gradient > 0.0:
             raise CalibrationError(
-                "Linear: clip='anchor' clips at the bound on a record's gradient at the anchor, "
-                "and that is 0 here: every record has its minimum there. Pass clip a number."
+                f"Linear: clip={self.clip!r} clips at a part of the bound on a record's gradient "
+                "at the anchor, and that is 0 here: every record has its minimum there. Pass clip "
+                "a number."
             )
-        return float(anchor_gradient)
+        return LEVELS[self.clip] * float(anchor_gradient)
 
     @remembered
     def calibrate(

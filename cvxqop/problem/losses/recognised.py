@@ -122,8 +122,9 @@ class RecognisedLoss:
         """r where row_norm is √(r² + ‖public part‖²) of a term, r a short number and it is none."""
         known = [term.row_parts for term in self.terms if not term.row_parts.overlap]
         for parts in known:
-            rest = bounds.row_norm**2 - parts.public_norm**2
-            if parts.private and parts.public_norm > 0.0 and rest > 0.0:
+            public = parts.written_norm or parts.public_norm
+            rest = bounds.row_norm**2 - public**2
+            if parts.private and public > 0.0 and rest > 0.0:
                 r = math.sqrt(rest)
                 if _is_short(r) and not _is_short(bounds.row_norm):
                     return float(f"{r:.4g}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -137,6 +138,16 @@ class AffineRows(Summed):
     def tamed(self) -> AffineRows:
         """The same rows from entries cut to ±1e75, for finite records whose rows overflow."""
         return self._made(Piece.tamed, self.n)
+
+    def times(self, T: Array) -> AffineRows:
+        """The rows with column j times T_j (D,). Of offsets only g counts, whatever their G."""
+        diagonal = sp.diags_array(T)
+
+        def scaled(piece: Piece) -> Piece:
+            own = piece.G.shape[1] == len(T)
+            return replace(piece, G=sp.csr_array(piece.G @ diagonal)) if own else piece
+
+        return self._made(scaled, self.n)
 
     def _made(self, change: Callable[[Piece], Piece], n: int) -> AffineRows:
         """n records of changed pieces."""
