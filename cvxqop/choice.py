@@ -34,6 +34,8 @@ to the minimiser of the user's loss."""
 CUT = Linear(clip="auto")
 """What losses with bounded slopes get where the loss may change (``keep_loss=False``): the most
 accurate predictions on data."""
+LINEAR_LOSS: tuple[Perturbation, ...] = (Gaussian(),)
+"""Of a linear loss, which has no curvature to hide."""
 CANDIDATES: tuple[Perturbation, ...] = (Gaussian(), Wishart(), Linear())
 """The other mechanisms that keep the user's loss, the preferred one of equals first.
 
@@ -83,11 +85,9 @@ def choose(
     candidates = []
     backends: dict[bool, Backend] = {}
     found: list[tuple[Case, Backend]] = []
-    preferred = ADAPTIVE if erm.quadratic else None if settings.keep_loss else CUT
-    others = CANDIDATES
-    if erm.loss.linear:  # there is no curvature to hide, and no slope to cut
-        preferred, others = None, (Gaussian(),)
-    for perturbation in others if preferred is None else (preferred, *others):
+    preferred = _preferred(erm, settings)
+    tried = LINEAR_LOSS if erm.loss.linear else CANDIDATES
+    for perturbation in tried if preferred is None else (preferred, *tried):
         if releases_quadratic and isinstance(perturbation, Linear):
             continue
         if perturbation == Linear():
@@ -120,6 +120,13 @@ def choose(
     taken = first.perturbation == preferred and first.mechanism is not None
     case, backend = found[0 if taken else risks.index(min(risks))]
     return case, backend, tuple(candidates)
+
+
+def _preferred(erm: ERM, settings: Settings) -> Perturbation | None:
+    """What is taken wherever it can be."""
+    if erm.loss.linear or (settings.keep_loss and not erm.quadratic):
+        return None
+    return ADAPTIVE if erm.quadratic else CUT
 
 
 def sized(erm: ERM, settings: Settings) -> ERM:

@@ -102,7 +102,7 @@ class Prediction:
 def prediction_of(erm: ERM, settings: Settings, mechanism: Mechanism) -> Prediction | None:
     """The prediction of a plan; None where a record has no single x'θ."""
     curvature = erm.loss.prediction_curvature
-    if curvature is None:
+    if not curvature:
         return None
     unit = "(units of the target)" if erm.loss.has_offset else "(in x'θ)"
     longer = LONGER if erm.loss.has_offset else 1.0

@@ -47,7 +47,7 @@ def prepare(
         _cvxpy.claim_ids([problem.objective, *problem.constraints])
         erm = settled(weighed(erm, settings.class_weight), settings)
         case, backend, candidates = choose(erm, settings)
-        backend = backend.for_release(erm)
+        backend = backend.for_release(case.erm)
         backend.check_ridge(case.erm, case.settings, case.mechanism.ridge)
     return case, backend, candidates
 

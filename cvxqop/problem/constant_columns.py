@@ -21,6 +21,7 @@ import numpy.typing as npt
 from cvxqop import _cvxpy
 from cvxqop.problem.bounds import Bounds
 from cvxqop.problem.erm import ERM
+from cvxqop.problem.losses.gradient_term import GradientTerm
 from cvxqop.problem.losses.recognised import RecognisedLoss
 from cvxqop.problem.losses.terms import Term
 from cvxqop.problem.reading.factors import row_parts
@@ -50,6 +51,9 @@ def scaled(erm: ERM, bounds: Bounds) -> ERM:
     """
     loss = erm.loss
     if not isinstance(loss, RecognisedLoss):
+        return erm
+    # Slopes of linear terms, alone or in a square, are bounded as written.
+    if any(isinstance(own, GradientTerm) or own.row_parts.completed for own in loss.terms):
         return erm
     T = _scale(loss.terms, bounds, erm.dimension)
     for variable, place in erm.places():

@@ -205,10 +205,10 @@ class RowParts:
     offset_factor : float
         The public factor around a whole argument φ(t (a'θ + c)), which bounds on c are multiplied
         with.
-    completed : bool
-        Whether linear terms are part of c.
     written_norm : float, optional
         ``public_norm`` as it was written, where constant columns are taken at another size.
+    completed : bool
+        Whether linear terms are part of c.
     """
 
     private: bool
@@ -216,6 +216,7 @@ class RowParts:
     overlap: bool
     factor: float = 1.0
     offset_factor: float = 1.0
+    written_norm: float | None = None
     completed: bool = False
     written_norm: float | None = None
 

@@ -155,8 +155,8 @@ def test_a_row_norm_that_took_the_intercept_in_is_warned_of():
     told = {norm for norm, plan in plans.items() if any("row_norm=" in t for t in plan.warnings)}
     assert told == {np.sqrt(2), np.hypot(0.5, 1.0)}
     assert "row_norm=1 bounds the features alone" in str(plans[np.sqrt(2)].warnings)
-    taken = np.hypot(1.0, 0.5)  # the 1 of the intercept counts ½: 1/√3 to a power of two
-    assert f"‖a‖ ≤ {taken:g}, and its label to [−1, 1]" in " ".join(str(plans[1.0]).split())
+    size = np.hypot(1.0, 0.5)  # the intercept at half its size
+    assert f"‖a‖ ≤ {size:g}, and its label to [−1, 1]" in " ".join(str(plans[1.0]).split())
     plans[np.sqrt(2)].run()
 
 
