@@ -131,8 +131,7 @@ def _with(term: Term, T: Array) -> Term:
     found = replace(term, rows=term.rows.times(T))
     before = term.row_parts
     parts = row_parts(_bounded(found), before.offset_factor, term.rows.n, len(T))
-    parts = replace(parts, completed=before.completed, written_norm=before.public_norm)
-    return replace(found, row_parts=parts)
+    return replace(found, row_parts=replace(parts, written_norm=before.public_norm))
 
 
 def _substituted(constraint: Any, where: dict[Any, Any]) -> Any:

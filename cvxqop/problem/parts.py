@@ -218,7 +218,6 @@ class RowParts:
     offset_factor: float = 1.0
     written_norm: float | None = None
     completed: bool = False
-    written_norm: float | None = None
 
 
 @dataclass(frozen=True)
