@@ -202,6 +202,7 @@ OPENED = {
     "square of a sum": lambda o: cp.sum(cp.square(cp.sum(cp.huber(o.X @ o.V - o.Y), axis=1))),
     "weights of a sum": lambda o: o.y @ cp.sum(cp.square(o.X @ o.V - o.Y), axis=1),
     "largest output": lambda o: cp.sum(cp.max(cp.square(o.X @ o.V - o.Y), axis=1)),
+    "first records": lambda o: cp.sum_squares(o.X[:2] @ o.w),
     "one output": lambda o: cp.sum(cp.logistic(o.X @ o.V)[:, 0]),
     "length": lambda o: cp.sum(cp.huber(cp.norm(o.X @ o.V - o.Y, 2, axis=1))),
     "two numbers": lambda o: cp.sum(
