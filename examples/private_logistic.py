@@ -17,13 +17,9 @@ from scipy.stats import rankdata
 
 import cvxqop
 
-# Public: the rows x of private_lasso.py, shrunk to norm 2. The bound is on the private part of the
-# row that the loss is written with. Labels are private: with labels ±1 that row is y·(x, 1), and
-# all of it is private, of norm √(2² + 1) at most.
-ROW_NORM = 2.0
-PLUS_MINUS = cvxqop.Bounds(row_norm=(ROW_NORM**2 + 1) ** 0.5)
-# With labels 0 and 1 the row is (x, 1): x is private, and the library adds the 1 by itself.
-ZERO_ONE = cvxqop.Bounds(row_norm=ROW_NORM)
+# Public: the rows x of private_lasso.py, shrunk to norm 2. Labels, of ±1 or of 0 and 1, and the 1
+# of the intercept are counted by the library.
+BOUNDS = cvxqop.Bounds(row_norm=2.0)
 
 
 def people(count=None):
@@ -80,7 +76,7 @@ def compare(train, test, draws):
     problem, w, b = regression(*train)
     for epsilon in EPSILONS:
         plan = cvxqop.plan(
-            problem, private=list(train), bounds=PLUS_MINUS, epsilon=epsilon, delta=DELTA, seed=1
+            problem, private=list(train), bounds=BOUNDS, epsilon=epsilon, delta=DELTA, seed=1
         )
         # One run is one release and costs epsilon. Several are made here only to show the spread.
         measures = []
@@ -94,11 +90,11 @@ def spellings(X, y):
     """Labels ±1 and 0/1 from the same seed."""
     labels = (y + 1) / 2
     answers = []
-    for (problem, w, b), private, bounds in (
-        (regression(X, y), [X, y], PLUS_MINUS),
-        (zero_one_regression(X, labels), [X, labels], ZERO_ONE),
+    for (problem, w, b), private in (
+        (regression(X, y), [X, y]),
+        (zero_one_regression(X, labels), [X, labels]),
     ):
-        cvxqop.privatize(problem, private=private, bounds=bounds, epsilon=1, delta=DELTA, seed=2)
+        cvxqop.privatize(problem, private=private, bounds=BOUNDS, epsilon=1, delta=DELTA, seed=2)
         answers.append(np.append(w.value, b.value))
     return np.max(np.abs(answers[0] - answers[1]))
 

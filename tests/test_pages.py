@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import cvxqop
-from cvxqop import audit, tables
+from cvxqop import audit, sklearn, tables
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -48,7 +48,8 @@ def test_every_public_name_is_documented():
     documented = re.findall(
         r"^::: cvxqop\.(?:\w+\.)?(\w+)$", (ROOT / "docs" / "api.md").read_text(), re.M
     )
-    assert sorted(documented) == sorted({*cvxqop.__all__, *audit.__all__, *tables.__all__})
+    public = {*cvxqop.__all__, *audit.__all__, *tables.__all__, *sklearn.__all__}
+    assert sorted(documented) == sorted(public)
 
 
 def test_the_newcomers_script_is_the_example():
