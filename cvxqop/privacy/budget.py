@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 import threading
 from pathlib import Path
 from typing import Any, NoReturn, Self
@@ -71,7 +72,7 @@ class Budget(Enterable):
         self._epsilon, self._delta = float(epsilon), float(delta)
         self._history: tuple[Charge, ...] = ()
         self._composed: tuple[tuple[Charge, ...], Composed | None] = ((), None)
-        self._lock = threading.RLock()
+        self._lock, self._process = threading.RLock(), os.getpid()
 
     @property
     def epsilon(self) -> float:
@@ -117,12 +118,18 @@ class Budget(Enterable):
         Raises
         ------
         BudgetError
-            If the whole would exceed the budget, or neighbours are defined in another way than in
-            the history. Nothing is charged then.
+            If the whole would exceed the budget, neighbours are defined in another way than in the
+            history, or this is another process, with a copy. Nothing is charged then.
         OptionError
             If a number is out of range, or the mechanism does not have the privacy it is charged
             for.
         """
+        if os.getpid() != self._process:
+            raise BudgetError(
+                "This budget was made in another process, which would not see the charge: charge "
+                "it there, or give each process a budget of its own whose parts add up to the "
+                "whole. Nothing was charged and no noise was drawn."
+            )
         charge = self._charge(epsilon, delta, label, mechanism, adjacency)
         with self._lock:
             for earlier in self._history:

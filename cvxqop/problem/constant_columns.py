@@ -59,6 +59,8 @@ def scaled(erm: ERM, bounds: Bounds) -> ERM:
     for variable, place in erm.places():
         if set(_cvxpy.attributes(variable)) - {"nonneg", "nonpos"}:
             T[place] = 1.0
+    for layout in (term.outputs.layout for term in loss.terms):  # outputs share their rows
+        T[layout[np.any(T[layout] == 1.0, axis=1)]] = 1.0
     where: dict[Any, Any] = {
         variable: cp.multiply(T[place].reshape(variable.shape, order="F"), variable)
         for variable, place in erm.places()

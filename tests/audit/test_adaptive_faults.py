@@ -28,11 +28,12 @@ def extreme(adjacency):
     return one, other
 
 
-def call(adjacency, **options):
+def call(adjacency, factor=0.5, ids=None, **options):
     def state(data):
         theta = cp.Variable(2)
-        problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(data[0] @ theta - data[1])))
-        return (problem, list(data), [], np.arange(len(data[1])) // 2)[: 4 if options else 2]
+        problem = cp.Problem(cp.Minimize(factor * cp.sum_squares(data[0] @ theta - data[1])))
+        people = np.arange(len(data[1])) // 2 if ids is None else ids[: len(data[1])]
+        return (problem, list(data), [], people)[: 4 if options else 2]
 
     return Call(
         state, output="loss", bounds=cvxqop.Bounds(row_norm=1.0, offset=1.0), epsilon=200.0,
@@ -75,6 +76,18 @@ def test_two_rows_of_a_person_attain_it(adjacency):
     found = share(adjacency, (one, other), rows_per_person=2)
     assert found <= 1.0
     assert found == pytest.approx(1.0, abs=1e-5 if adjacency == "add_remove" else 0.15)
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.1, 1e-6])
+def test_rows_of_a_person_that_are_left_out_count_nowhere(factor):
+    """A thousand rows of one person, of which two are used: whatever the unit of the gradient."""
+    (X, y), _ = extreme("add_remove")
+    X, y = X[:-1], y[:-1]
+    one = np.vstack([X, np.tile(ALONG, (1001, 1))]), np.append(y, -np.ones(1001))
+    ids = np.append(np.arange(len(y)), np.full(1001, len(y)))
+    found = share("add_remove", (one, (X, y)), ids=ids, factor=factor, rows_per_person=2)
+    assert found == pytest.approx(1.0, abs=1e-5)
+    assert found <= 1.0
 
 
 def test_random_pairs_never_exceed_it():

@@ -2,7 +2,9 @@
 
 import json
 import math
+import os
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -339,3 +341,22 @@ def test_a_release_that_no_small_budget_covers_is_refused():
     with pytest.raises(BudgetError, match="would exceed"):
         budget.spend(epsilon=1e6, delta=1e-6, mechanism=mechanism)
     assert budget.history == ()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform has no fork")
+def test_a_copy_in_another_process_is_not_charged():
+    budget = Budget(epsilon=1.0, delta=1e-6)
+    read, write = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads; the child has none
+        child = os.fork()
+    if not child:  # pragma: no cover
+        try:
+            budget.spend(epsilon=0.5, delta=1e-7)
+            os.write(write, b"charged")
+        except BudgetError:
+            os.write(write, b"refused")
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(read, 20) == b"refused"
+    budget.spend(epsilon=0.5, delta=1e-7)

@@ -86,6 +86,16 @@ def test_one_row_of_several_outputs():
     assert erm.loss.row_norm(UNIT) == pytest.approx(np.sqrt(17 / 16))
 
 
+@pytest.mark.parametrize("stays", [0, 1])
+def test_outputs_whose_coefficient_stays_as_it_is_share_that(stays):
+    """Outputs have one row: an attribute on the coefficient of one of them is on all."""
+    W, own = cp.Variable((D, 2)), [cp.Variable((1, 1)), cp.Variable((1, 1))]
+    own[stays] = cp.Variable((1, 1), bounds=[-1, 1])
+    Z = np.stack([Y, -Y], axis=1)
+    erm = read(cp.sum_squares(X @ W + ONES @ cp.hstack(own) - Z), private=(X, Z))
+    assert np.all(erm.scale == 1.0)
+
+
 def test_two_losses_share_the_smaller_size():
     w, b = plain()
     erm = read(cp.sum_squares(X @ w + b - Y) + cp.sum_squares(X @ w + 4 * b))

@@ -254,12 +254,13 @@ def test_nothing_is_listed_as_both(adjacency):
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_equal_numbers_listed_as_public_stay_private_without_a_source(adjacency):
-    """Whole numbers leave no trace: what holds those of both lists is private."""
+    """Whole numbers leave no trace: what holds those of both lists is private, u ≥ y as well, from
+    which u would be y."""
     X, _ = records(8)
     y, w, u = np.arange(8), cp.Variable(D), cp.Variable(8)
     shown = np.arange(8)
     problem = cp.Problem(cp.Minimize(cp.sum_squares(X @ w - y) + cp.sum(u)), [u >= shown])
-    with pytest.raises(ProblemError, match="holds private data"):
+    with pytest.raises(ProblemError, match=r"The private term sum\(private\[1\]"):
         read(problem, [X, y], public=[shown, u], adjacency=adjacency)
 
 

@@ -13,9 +13,7 @@ __all__ = ["CUTS", "DEVIATIONS", "EDGES", "SIZE", "TOP", "USUAL", "chosen_cut", 
 
 Array = npt.NDArray[np.float64]
 
-EDGES = np.array(
-    [5e-324, 0.01, 0.02, 0.035, 0.05, 0.07, 0.1, 0.14, 0.2, 0.28, 0.4, 0.56, 0.8, np.inf]
-)
+EDGES = np.array([0.0, 0.01, 0.02, 0.035, 0.05, 0.07, 0.1, 0.14, 0.2, 0.28, 0.4, 0.56, 0.8, np.inf])
 """Edges of the histogram of gradient norms. A record without a gradient counts nowhere, so that
 rows of a person that are left out do not."""
 TOP = 1.1

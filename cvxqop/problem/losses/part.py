@@ -127,7 +127,8 @@ class Part:
         cuts : ndarray, shape (m,)
             ζ > 0: a gradient that is longer is scaled to this norm.
         edges : ndarray, shape (b + 1,)
-            A norm in [edges_j, edges_(j+1)) counts in bin j, one beyond the edges nowhere.
+            A norm in [edges_j, edges_(j+1)) counts in bin j, zero and one beyond the edges
+            nowhere.
 
         Returns
         -------
@@ -163,5 +164,5 @@ def _cut_gradients(
     parts = np.minimum(1.0, cuts * (1.0 - 4.0 * _EPS) / most[:, None])
     cut = (parts[:, :, None] * slopes[:, None, :]).reshape(len(norms), len(cuts) * k)
     gradients = np.asarray(A.T @ cut).reshape(p, len(cuts), k)
-    counts = np.histogram(norms, edges)[0].astype(np.float64)
+    counts = np.histogram(norms[norms > 0.0], edges)[0].astype(np.float64)
     return gradients.transpose(1, 0, 2).copy(), counts

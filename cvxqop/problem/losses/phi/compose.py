@@ -117,6 +117,8 @@ def _root(f: Piecewise) -> Piecewise:
 def norm(parts: Sequence[Piecewise], p: float) -> Piecewise:
     """‖(φ_1, φ_2, …)‖_p."""
     sizes = [part.absolute() for part in parts]
+    if not sizes:
+        raise Unread("takes a norm of nothing")
     if len(sizes) == 1:
         return sizes[0]
     if p == 1.0 or math.isinf(p):
