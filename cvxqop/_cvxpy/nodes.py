@@ -47,6 +47,7 @@ __all__ = [
     "is_linear",
     "is_norm_of_one",
     "is_sparse",
+    "keeps_rows",
     "kept_aside",
     "kind",
     "leaf_value",
@@ -250,6 +251,14 @@ def is_euclidean(node: Any) -> bool:
 def index_key(node: Any) -> tuple[Any, ...]:
     """Slices of an indexing node, one per axis of its argument."""
     return tuple(node.key)
+
+
+def keeps_rows(node: Any) -> bool:
+    """Whether an indexing node was written with all of the first axis, and not a part of it that
+    may be all."""
+    key = node._orig_key
+    first = key[0] if isinstance(key, tuple) else key
+    return first is Ellipsis or (isinstance(first, slice) and first == slice(None))
 
 
 def is_elementwise(node: Any) -> bool:

@@ -197,6 +197,28 @@ def test_declared_losses_are_read_alike(form):
     assert all(other == outcomes[0] for other in outcomes)
 
 
+OPENED = {
+    "sum of outputs": lambda o: cp.sum(cp.sum(cp.huber(o.X @ o.V - o.Y), axis=1)),
+    "square of a sum": lambda o: cp.sum(cp.square(cp.sum(cp.huber(o.X @ o.V - o.Y), axis=1))),
+    "weights of a sum": lambda o: o.y @ cp.sum(cp.square(o.X @ o.V - o.Y), axis=1),
+    "largest output": lambda o: cp.sum(cp.max(cp.square(o.X @ o.V - o.Y), axis=1)),
+    "first records": lambda o: cp.sum_squares(o.X[:2] @ o.w),
+    "one output": lambda o: cp.sum(cp.logistic(o.X @ o.V)[:, 0]),
+    "length": lambda o: cp.sum(cp.huber(cp.norm(o.X @ o.V - o.Y, 2, axis=1))),
+    "two numbers": lambda o: cp.sum(
+        cp.log_sum_exp(cp.vstack([0 * (o.X @ o.w), o.X @ o.w]), axis=0)
+    ),
+    "two lengths": lambda o: cp.sum(cp.norm(cp.vstack([o.X @ o.w, 2 * (o.X @ o.w)]), 2, axis=0)),
+}
+
+
+@pytest.mark.parametrize("form", OPENED)
+def test_outputs_and_stacks_of_two_are_told_apart_whatever_their_number(form):
+    """(1, k) has k outputs and not k records, and two rows of records are no two records."""
+    first, *rest = (outcome(OPENED[form], n, 3) for n in COUNTS)
+    assert all(other == first for other in rest), (first, *rest)
+
+
 @pytest.mark.parametrize("loss", [cp.sum_squares, lambda e: cp.norm(e, "fro") ** 2])
 def test_a_norm_and_a_square_of_one_record_have_the_values_of_cvxpy(loss, agrees):
     world = World.of(1, 3, 2, 5, "array")

@@ -100,7 +100,7 @@ def argument_nodes(node: Any, data: PrivateData) -> list[Any] | str:
     if any(map(data.contains, beside)) or not _cvxpy.has_variables(node):
         return refusals.BESIDE
     affine = is_affine(node)
-    if affine and outputs_of(node, data.records) is not None and _keeps_records(node, data):
+    if affine and outputs_of(node, data.records) is not None and _keeps_records(node, data, 0):
         return [_unscaled(node, data)]
     if affine and record_count(node) in data.counts and _keeps_records(node, data):
         return [] if _grows(node, data) else [_unscaled(node, data)]
@@ -113,9 +113,9 @@ def argument_nodes(node: Any, data: PrivateData) -> list[Any] | str:
     return found
 
 
-def _keeps_records(node: Any, data: PrivateData) -> bool:
+def _keeps_records(node: Any, data: PrivateData, axis: int | None = None) -> bool:
     """Where n is private, whether a node has the axis of the records, and not one as long."""
-    return not data.count_is_private or Structure(data, _unread).has_axis(node)
+    return not data.count_is_private or Structure(data, _unread).has_axis(node, axis)
 
 
 def _unread(reason: str) -> NoReturn:

@@ -130,8 +130,9 @@ class _Reading:
             also.append((node, *own_line))
         outer, sign, weights = self._weights()
         length = _length_of(base, own.node) if len(columns) > 1 and not also else None
+        inner, several = (base, len(columns) > 1) if length is None else (length, False)
         try:
-            function = read_function(own.node, base if length is None else length, also)
+            function = read_function(own.node, inner, also, several)
         except (Unread, OverflowError) as reason:
             self._refuse(f"{reason}{refusals.DECLARE}")
         self._reader.scales += own.factor.scales

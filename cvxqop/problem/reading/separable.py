@@ -257,10 +257,12 @@ class SeparableReader:
 class Structure(SeparableReader):
     """The structure of an argument, whose divisors are the business of its reader."""
 
-    def has_axis(self, node: Any) -> bool:
-        """Whether slice i of an expression depends on record i and on no other."""
+    def has_axis(self, node: Any, axis: int | None = None) -> bool:
+        """Whether slice i of an expression, along ``axis`` if given, depends on record i and on no
+        other."""
         try:
-            return self.read(node) >= 0
+            found = self.read(node)
+            return found >= 0 if axis is None else found == axis
         except ProblemError:
             return False
 

@@ -20,6 +20,12 @@ from cvxqop.problem.reading import refusals
 
 __all__ = ["Selections"]
 
+_POSITIONS = (
+    "Square brackets in the objective: X[:k] selects records by their position, which has no "
+    "meaning where the number of records is private. Choose in NumPy by a rule that looks at one "
+    "record at a time, and list what is chosen: Xt = X[rule(X)], private=[Xt]."
+)
+
 
 class Selections:
     """Makes arrays of selections.
@@ -69,7 +75,11 @@ class Selections:
     def rows(self, node: Any, given: Any) -> Any:
         """X[a:b], rows of a listed array and all of its columns, or None."""
         held, key = node.args[0], _cvxpy.index_key(node)
-        if self._data.match(held) is None or node.ndim != held.ndim or held.ndim == 0:
+        match = self._data.match(held)
+        rows = match is not None and match.axis in (0, None)
+        if rows and self._data.count_is_private and not _cvxpy.keeps_rows(node):
+            raise ProblemError(_POSITIONS)  # of few records, X[:k] is all of them
+        if match is None or node.ndim != held.ndim or held.ndim == 0:
             return None
         others = zip(held.shape[1:], key[1:], strict=True)
         if not all(range(side)[own] == range(side) for side, own in others):

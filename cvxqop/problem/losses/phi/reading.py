@@ -24,7 +24,10 @@ __all__ = ["read_function"]
 
 
 def read_function(
-    expression: Any, argument: Any, also: Sequence[tuple[Any, float, float]] = ()
+    expression: Any,
+    argument: Any,
+    also: Sequence[tuple[Any, float, float]] = (),
+    outputs: bool = False,
 ) -> Piecewise:
     """φ with expression = φ(argument), for each entry of the argument alike; or summed over them.
 
@@ -37,13 +40,15 @@ def read_function(
         with several outputs a record, of which each has φ.
     also : sequence of (node, a, b)
         Other nodes, known to be a t + b, a ≠ 0: the same rows written again, or with a sign.
+    outputs : bool
+        Whether t has a row a record, of several outputs: of one record no shape tells.
 
     Raises
     ------
     Unread
         If an atom is not known, or records are combined.
     """
-    found = _Reader(argument, also).read(expression)
+    found = _Reader(argument, also, outputs).read(expression)
     if not isinstance(found, Sheet):
         raise Unread("does not depend on its argument")
     if found.entries.size != 1:
@@ -53,9 +58,11 @@ def read_function(
 
 
 class _Reader:
-    def __init__(self, argument: Any, also: Sequence[tuple[Any, float, float]]) -> None:
+    def __init__(
+        self, argument: Any, also: Sequence[tuple[Any, float, float]], outputs: bool
+    ) -> None:
         self._argument, self._also = argument, also
-        self._several = sum(length > 1 for length in argument.shape) > 1
+        self._several = outputs or sum(length > 1 for length in argument.shape) > 1
 
     def read(self, node: Any) -> Any:
         """A Sheet, or an array of public numbers."""
@@ -97,7 +104,8 @@ class _Reader:
         return reduced(sheet, axes, keepdims, over(node, arguments), kind in ADDING)
 
     def _leaf(self, node: Any, function: Piecewise | None = None) -> Sheet:
-        axis = next((k for k, length in enumerate(node.shape) if length > 1), None)
+        lengths = enumerate(node.shape)
+        axis = 0 if self._several else next((k for k, length in lengths if length > 1), None)
         entries = np.empty(tuple(1 for _ in node.shape), dtype=object)
         entries[...] = Piecewise.argument() if function is None else function
         return Sheet(entries, axis)
