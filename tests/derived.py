@@ -175,11 +175,11 @@ def accuracy_gained(method, other):
 
 
 def linear_over_wishart():
-    return accuracy_gained("Linear (default)", "Wishart")
+    return accuracy_gained("Linear", "Wishart")
 
 
 def clipped_over_linear():
-    return accuracy_gained("Linear, clipped", "Linear (default)")
+    return accuracy_gained("Linear, clipped", "Linear")
 
 
 def diffprivlib_audit():

@@ -63,7 +63,7 @@ def mean(found, method, epsilon):
 def test_what_the_page_says_of_regression(table):
     found = scores(table, "regression")
     one, two, six = (
-        f"cvxqop, Gaussian, {stages}" for stages in ("1 stage (default)", "2 stages", "6 stages")
+        f"cvxqop, Gaussian, {stages}" for stages in ("1 stage", "2 stages", "6 stages")
     )
     adassp, sgd, lop = (
         "AdaSSP, exact accounting",
@@ -107,7 +107,7 @@ def test_what_the_page_says_of_classification(table):
         f"{name}, intercept"
         for name in (
             "cvxqop, Linear, clipped",
-            "cvxqop, Linear (default)",
+            "cvxqop, Linear",
             "LOP after RKW23",
             "DP-SGD, jax-privacy",
         )

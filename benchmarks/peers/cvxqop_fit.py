@@ -60,7 +60,7 @@ REGRESSION = (
             f"cvxqop, Gaussian, {title}",
             partial(least_squares, perturbation=cvxqop.Gaussian(stages=stages)),
         )
-        for title, stages in (("1 stage (default)", 1), ("2 stages", 2), ("6 stages", 6))
+        for title, stages in (("1 stage", 1), ("2 stages", 2), ("6 stages", 6))
     ),
     Method(
         "cvxqop, Linear, clipped at a quarter",
@@ -79,7 +79,7 @@ CLASSIFICATION = tuple(
     )
     for title, perturbation in (
         ("Linear, clipped", cvxqop.Linear(clip="anchor")),
-        ("Linear (default)", "linear"),
+        ("Linear", "linear"),
         ("Wishart", "wishart"),
     )
     for intercept in (True, False)

@@ -144,7 +144,7 @@ def filled(page: str) -> str:
 
 STYLES = {
     "cvxqop, Wishart": ("#0072B2", "-", "o"),
-    "cvxqop, Gaussian, 1 stage (default)": ("#56B4E9", "-", "s"),
+    "cvxqop, Gaussian, 1 stage": ("#56B4E9", "-", "s"),
     "cvxqop, Gaussian, 2 stages": ("#009E73", "-", "D"),
     "cvxqop, Gaussian, 6 stages": ("#7F3C8D", "-", "P"),
     "cvxqop, Linear": ("#CC79A7", "-", "^"),
