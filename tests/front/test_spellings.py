@@ -315,3 +315,16 @@ def test_a_public_term_is_counted_once_beside_losses_that_are_read_together():
         assert text.count("norm1(w)") == 1
         found.append(cvxqop.privatize(problem(objective), private=[X, Y], **PAY)[w].copy())
     np.testing.assert_allclose(*found, atol=1e-9, rtol=0)
+
+
+def test_as_many_terms_as_records_are_no_loop():
+    """Two terms over all of two records, each with arrays of its own."""
+    A, B = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.5, 0.5], [1.0, 0.0]])
+    u, z = np.array([1.0, -1.0]), np.array([0.5, 0.0])
+    x = cp.Variable(2)
+    loss = cp.sum_squares(A @ x - u) + cp.sum_squares(B @ x - z)
+    text = str(cvxqop.explain(cp.Problem(cp.Minimize(loss)), private=[A, B, u, z]))
+    assert "n = 2 records" in text
+    loss = cp.sum_squares(A @ x - u) + cp.sum_squares(B @ x - z)
+    with pytest.raises(cvxqop.ProblemError):
+        cvxqop.explain(cp.Problem(cp.Minimize(loss)), private=[A, u])

@@ -131,7 +131,7 @@ class Loops:
         try:
             return [self._lifter.lift(nodes) for nodes in zip(*rows, strict=True)]
         except NotLifted:
-            if any(_vary(nodes) for nodes in zip(*rows, strict=True)):
+            if any(_vary(nodes) and not _whole(nodes) for nodes in zip(*rows, strict=True)):
                 raise ProblemError(refusals.LOOP) from None
             return None
 
@@ -147,6 +147,17 @@ def _vary(nodes: Sequence[Any]) -> bool:
         or not all(_same(a, _cvxpy.leaf_value(b)) for a, b in zip(first, other, strict=True))
         for other in own[1:]
     )
+
+
+def _whole(nodes: Sequence[Any]) -> bool:
+    """Whether each of n alike terms has a matrix of n rows, and is a sum over records by itself:
+    an array like that is listed, or refused later on."""
+
+    def shapes(node: Any) -> list[tuple[int, ...]]:
+        return [leaf.shape for leaf in _cvxpy.leaves(node) if not _cvxpy.has_variables(leaf)]
+
+    n = len(nodes)
+    return all(any(len(s) == 2 and s[0] == n for s in shapes(node)) for node in nodes)
 
 
 def _same(one: Any, other: Any) -> bool:
