@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cvxqop._blocks import row_squares
 from cvxqop.problem.records.clipping import ClippedRows
 from cvxqop.problem.records.pieces import Leaf
-from cvxqop.problem.records.sums import Summed
+from cvxqop.problem.records.shares import Wrapped
 
 __all__ = ["UNSEEN", "CutRows"]
 
@@ -22,7 +22,7 @@ UNSEEN = 1e-150
 """A row of this norm may vanish when it is squared."""
 
 
-class CutRows(Summed):
+class CutRows(Wrapped):
     """Clipped rows whose offsets are followed by w (J), q and s: all that a `CutLoss` needs.
 
     Parameters
@@ -37,6 +37,8 @@ class CutRows(Summed):
         (n, 1): what all numbers of a record are multiplied with, after the cut.
     """
 
+    _rows: ClippedRows
+
     def __init__(
         self,
         rows: ClippedRows,
@@ -44,15 +46,8 @@ class CutRows(Summed):
         clip: float | None = None,
         shares: Leaf | None = None,
     ) -> None:
-        self._rows, self._weights, self._clip = rows, tuple(weights), clip
-        self._shares = shares
-        self.n, self.dimension, self.terms = rows.n, rows.dimension, rows.terms
-        self.sparse = rows.sparse
-
-    @property
-    def edges(self) -> Array | None:
-        """Those of the rows."""
-        return self._rows.edges
+        super().__init__(rows)
+        self._weights, self._clip, self._shares = tuple(weights), clip, shares
 
     @property
     def leaves(self) -> list[Leaf]:

@@ -14,12 +14,29 @@ from cvxqop.problem.records.pieces import Leaf
 from cvxqop.problem.records.rows import Rows
 from cvxqop.problem.records.sums import Summed
 
-__all__ = ["KeptRows", "SharedRows", "WeightedRows"]
+__all__ = ["KeptRows", "SharedRows", "WeightedRows", "Wrapped"]
 
 Array = npt.NDArray[np.float64]
 
 
-class KeptRows(Summed):
+class Wrapped(Summed):
+    """Rows that are taken from other rows, record by record."""
+
+    _rows: Any
+
+    def __init__(self, rows: Summed | Rows) -> None:
+        self._rows = rows
+        self.n, self.dimension, self.terms = rows.n, rows.dimension, rows.terms
+        self.sparse = rows.sparse
+
+    @property
+    def edges(self) -> Array | None:
+        """Those of the rows."""
+        found: Array | None = self._rows.edges
+        return found
+
+
+class KeptRows(Wrapped):
     """Rows of which those with share 0 become zero rows with zero offsets, whatever they hold.
 
     Parameters
@@ -30,16 +47,12 @@ class KeptRows(Summed):
         (n, 1), 0 or 1.
     """
 
-    def __init__(self, rows: Rows, shares: Leaf) -> None:
-        self._rows, self._shares = rows, shares
-        self.n, self.dimension, self.terms = rows.n, rows.dimension, rows.terms
-        self.sparse = rows.sparse
-        self.beside = rows.beside.kept(shares)
+    _rows: Rows
 
-    @property
-    def edges(self) -> Array | None:
-        """Those of the rows."""
-        return self._rows.edges
+    def __init__(self, rows: Rows, shares: Leaf) -> None:
+        super().__init__(rows)
+        self._shares = shares
+        self.beside = rows.beside.kept(shares)
 
     @property
     def leaves(self) -> list[Leaf]:
@@ -61,7 +74,7 @@ class KeptRows(Summed):
         return (erase(A, lost), np.where(lost[:, None], 0.0, C)) if lost.any() else (A, C)
 
 
-class SharedRows(Summed):
+class SharedRows(Wrapped):
     """Clipped rows and offsets times √share: a squared loss of them is the share of the loss.
 
     Parameters
@@ -73,14 +86,8 @@ class SharedRows(Summed):
     """
 
     def __init__(self, rows: Summed, shares: Leaf) -> None:
-        self._rows, self._shares = rows, shares
-        self.n, self.dimension, self.terms = rows.n, rows.dimension, rows.terms
-        self.sparse = rows.sparse
-
-    @property
-    def edges(self) -> Array | None:
-        """Those of the rows."""
-        return self._rows.edges
+        super().__init__(rows)
+        self._shares = shares
 
     @property
     def leaves(self) -> list[Leaf]:
@@ -98,7 +105,7 @@ class SharedRows(Summed):
         return (scale_rows(A, roots[:, 0]) if is_sparse(A) else A * roots), C * roots
 
 
-class WeightedRows(Summed):
+class WeightedRows(Wrapped):
     """Clipped rows with labels, and a last number of each record: its share, times the weight of
     its class.
 
@@ -113,14 +120,8 @@ class WeightedRows(Summed):
     """
 
     def __init__(self, rows: Summed, shares: Leaf | None, classes: tuple[float, ...] = ()) -> None:
-        self._rows, self._shares, self._classes = rows, shares, classes
-        self.n, self.dimension, self.terms = rows.n, rows.dimension, rows.terms
-        self.sparse = rows.sparse
-
-    @property
-    def edges(self) -> Array | None:
-        """Those of the rows."""
-        return self._rows.edges
+        super().__init__(rows)
+        self._shares, self._classes = shares, classes
 
     @property
     def leaves(self) -> list[Leaf]:
